@@ -15,7 +15,7 @@
 
 namespace {
 
-using waybill::Rules;
+using waybill::Mode;
 using waybill::testing::EvidenceWay;
 using waybill::testing::Way;
 
@@ -32,8 +32,8 @@ void PrintHead(std::string_view title) {
 
 // Returns whether the answers are the promised ones.
 bool PrintRow(const EvidenceWay& way) {
-  const bool under_kubelet_rules = !way.play(Rules::kKubelet).pull;
-  const bool under_closed_rules = !way.play(Rules::kClosed).pull;
+  const bool under_kubelet_rules = !way.play(Mode::kKubelet).pull;
+  const bool under_closed_rules = !way.play(Mode::kStrict).pull;
   fmt::print(fmt::runtime(kRow), way.story, Word(way.open_in_the_kubelet),
              Word(under_kubelet_rules), Word(under_closed_rules));
   return under_kubelet_rules == way.open_under_kubelet_rules &&
@@ -41,8 +41,8 @@ bool PrintRow(const EvidenceWay& way) {
 }
 
 bool PrintRow(const Way& way) {
-  const bool under_kubelet_rules = !way.play(Rules::kKubelet).pull;
-  const bool under_closed_rules = !way.play(Rules::kClosed).pull;
+  const bool under_kubelet_rules = !way.play(Mode::kKubelet).pull;
+  const bool under_closed_rules = !way.play(Mode::kStrict).pull;
   fmt::print(fmt::runtime(kRow), way.story, Word(way.opens_in_the_kubelet),
              Word(under_kubelet_rules), Word(under_closed_rules));
   return under_kubelet_rules == way.opens_under_kubelet_rules && !under_closed_rules;

@@ -47,7 +47,7 @@ Result<bool> OnlyWasHere(const std::filesystem::path& kubelet_directory) {
 // `there`: the store was made before.
 NodeStoreOptions OptionsOf(const Life& life, bool there, bool lost_all) {
   NodeStoreOptions options = life.options.store;
-  options.rules = Rules::kClosed;
+  options.rules = Mode::kStrict;
   options.images_on_node.reset();
   options.kubelet_directory = there ? std::filesystem::path() : life.options.kubelet_directory;
   options.kubelet_files = life.options.kubelet_directory;

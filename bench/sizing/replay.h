@@ -25,7 +25,7 @@ struct ReplayOptions {
   int starts = 5;                         // at the end, timed
   bool keeps_records = false;
   // Of waybill's side.
-  Rules rules = Rules::kClosed;
+  Mode rules = Mode::kStrict;
   std::filesystem::path trace = {};  // the store's owner writes one there
 };
 

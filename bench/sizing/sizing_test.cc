@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(under_kubelet_rules_both_sides_answer_and_hold_the_same) {
   for (const std::size_t cache : {5, 500}) {
     const Directory directory;
     ReplayOptions options{.directory = directory.path(), .seed = cache, .days = 1};
-    options.rules = Rules::kKubelet;
+    options.rules = Mode::kKubelet;
     options.keeps_records = true;
     const ReplayResult result = Replay(RestlessNode(), options);
     BOOST_TEST(result.differences == 0, result.first_difference);
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(the_recorded_model_tells_the_size_of_records) {
 BOOST_AUTO_TEST_CASE(what_recovers_was_killed_within_a_commit) {
   const Directory directory;
   NodeState node({});
-  StoreSide side(directory.path() / "store", Rules::kClosed, node);
+  StoreSide side(directory.path() / "store", Mode::kStrict, node);
   for (std::uint32_t i = 0; i < 100; ++i) {
     node.Add({i, i});
     side.BeginPull({i, i});

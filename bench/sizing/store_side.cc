@@ -69,7 +69,7 @@ std::vector<ListedImage> NodeState::images() const {
   return {values.begin(), values.end()};
 }
 
-StoreSide::StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node,
+StoreSide::StoreSide(std::filesystem::path directory, Mode rules, const NodeState& node,
                      std::filesystem::path trace)
     : Side(node), directory_(std::move(directory)), rules_(rules), trace_(std::move(trace)) {
   store_ = Open(directory_);
@@ -111,7 +111,7 @@ void StoreSide::FailPull(ImageId image) {
 
 void StoreSide::List(bool collected) {
   const ListToken token = Must(store_->BeginList());
-  if (rules_ == Rules::kClosed) {
+  if (rules_ == Mode::kStrict) {
     const ClassifyReport report =
         Must(store_->ObserveImages({.images = node().images(), .token = token, .complete = true}));
     if (report.preloaded + report.closed != 0) {

@@ -18,7 +18,7 @@ namespace waybill::bench {
 class StoreSide final : public Side {
  public:
   // A first start on that node. `trace`: where the owner writes one; empty: it writes none.
-  StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node,
+  StoreSide(std::filesystem::path directory, Mode rules, const NodeState& node,
             std::filesystem::path trace = {});
 
   Answer Decide(const ImageCopy& copy, const ImagePullSecret& secret) override;
@@ -46,7 +46,7 @@ class StoreSide final : public Side {
   std::unique_ptr<NodeStore> Open(const std::filesystem::path& directory) const;
 
   std::filesystem::path directory_;
-  Rules rules_;
+  Mode rules_;
   std::filesystem::path trace_;
   std::uint32_t cut_pulls_ = 0;  // of Recover
   std::unique_ptr<NodeStore> store_;

@@ -54,7 +54,7 @@ StoreSize MeasureStore(const std::filesystem::path& directory, std::uint32_t rec
   NodeState node({});
   StoreSize size{.records = static_cast<double>(records)};
   {
-    StoreSide side(path, Rules::kClosed, node);
+    StoreSide side(path, Mode::kStrict, node);
     for (std::uint32_t i = 0; i < records; ++i) {
       const ImageId image{i, i + 1};
       const std::string text = ImageText(image);

@@ -162,7 +162,7 @@ class CheckCall final : public Call {
       answer.wrote_back = !answer.pull && OpenTo(store, copy) != before;
     }
     if (answer.decision && answer.decision->pull && !copy.image_ref.empty() &&
-        flags_.store.rules() == Rules::kClosed) {
+        flags_.store.rules() == Mode::kStrict) {
       // The answer holds even if it can't be explained.
       const auto names = list ? ListedNames(*list, ref) : std::vector<std::string>();
       if (auto why = store.Explain(copy, names)) answer.explanation = *std::move(why);

@@ -32,7 +32,7 @@ class ExportCall final : public StoreCall {
 
   Result<ExitCode> Run(Output& out) override {
     std::optional<ListToken> token;
-    if (images_.cri().given() && store_.rules() == Rules::kClosed) token = DrawToken();
+    if (images_.cri().given() && store_.rules() == Mode::kStrict) token = DrawToken();
     options_.images_on_node = TRY(images_.ReadIfGiven());
     if (token) Judge(*token, *options_.images_on_node);
     const VerificationPolicy policy = TRY(proofs_.In({}));

@@ -249,9 +249,9 @@ class StartCall final : public StoreCall {
 
   void WriteReplayed(const StartOutcome& outcome, Output& out) const {
     const OpeningReport& report = outcome.report;
-    if (report.intents_found == 0 && (store_.rules() == Rules::kClosed || report.intents_left == 0))
+    if (report.intents_found == 0 && (store_.rules() == Mode::kStrict || report.intents_left == 0))
       return;
-    if (store_.rules() == Rules::kClosed) {
+    if (store_.rules() == Mode::kStrict) {
       // At the first take-over of a kubelet's directory.
       const bool unnamed = report.created && outcome.anything && report.intents_found > 0;
       const std::uint64_t pulls = report.intents_found - (unnamed ? 1 : 0);
@@ -275,7 +275,7 @@ class StartCall final : public StoreCall {
   }
 
   void WriteList(const OpeningReport& report, Output& out) const {
-    if (report.created && !images_.given() && store_.rules() == Rules::kClosed) {
+    if (report.created && !images_.given() && store_.rules() == Mode::kStrict) {
       out.Line("no list     images that are on the node are closed until one is judged: --images");
     }
     if (!report.observed) return;
@@ -291,7 +291,7 @@ class StartCall final : public StoreCall {
 
   void WriteHeld(const StartOutcome& outcome, Output& out) const {
     const OpeningReport& report = outcome.report;
-    if (store_.rules() == Rules::kKubelet) {
+    if (store_.rules() == Mode::kKubelet) {
       out.Line("holds       {}, {}, {} in quarantine, at commit {}",
                HowMany(report.records, "record"), HowMany(report.intents_left, "intent"),
                HowMany(report.quarantine_entries, "image"), report.commit_sequence);
@@ -310,7 +310,7 @@ class StartCall final : public StoreCall {
     }
     if (report.distrustful) {
       out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
-    } else if (store_.rules() == Rules::kKubelet) {
+    } else if (store_.rules() == Mode::kKubelet) {
       out.Line("trust       images without a record are presumed preloaded");
     } else {
       out.Line("trust       an image is open by a credential, or by the ledger of preloaded ones");
@@ -319,7 +319,7 @@ class StartCall final : public StoreCall {
 
   // Without a list nothing is judged: images that an older schema presumed preloaded stay closed.
   void WarnOfNoList(const OpeningReport& report) const {
-    if (store_.rules() == Rules::kKubelet || images_.given() || report.distrustful) return;
+    if (store_.rules() == Mode::kKubelet || images_.given() || report.distrustful) return;
     if (!IsFromBeforeLedger(report)) return;
     Warn(
         "no list of images was given: images without a record, until now presumed preloaded, are "

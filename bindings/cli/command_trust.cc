@@ -47,7 +47,7 @@ class TrustCall final : public StoreCall {
       return trust.distrustful ? ExitCode::kNo : ExitCode::kYes;
     }
     std::optional<ClassifyReport> observed;
-    Rules rules = store_.rules();
+    Mode rules = store_.rules();
     auto trust = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<TrustState> {
       observed = TRY(writer.Call(AcceptLoss{.reason = *reason_,
                                             .images = options_.images_on_node,
@@ -63,7 +63,7 @@ class TrustCall final : public StoreCall {
   }
 
  private:
-  void Write(const TrustState& trust, const std::optional<ClassifyReport>& observed, Rules rules,
+  void Write(const TrustState& trust, const std::optional<ClassifyReport>& observed, Mode rules,
              Output& out) const {
     Json answer = {{"degraded", trust.distrustful}, {"history", JsonOf(trust.journal)}};
     if (observed) {
@@ -77,7 +77,7 @@ class TrustCall final : public StoreCall {
     if (trust.distrustful) {
       out.Line("distrustful: {}", kDistrustMeans);
       out.Line("{}", ClearDistrustHint(store_.store));
-    } else if (rules == Rules::kKubelet) {
+    } else if (rules == Mode::kKubelet) {
       out.Line("trusted: images without a record are presumed preloaded");
     } else {
       out.Line("trusted: an image is open by a credential, or by the ledger of preloaded ones");

@@ -274,7 +274,7 @@ void StoreFlags::DeclareUntestedLmdb(Flags& flags) {
 
 void StoreFlags::DeclareRules(Flags& flags) {
   flags.Choice("--rules", &given_rules, "strict|kubelet",
-               "strict (default), or exactly what the kubelet answers", Word<Rules>("mode"),
+               "strict (default), or exactly what the kubelet answers", Word<Mode>("mode"),
                kSeldom);
 }
 

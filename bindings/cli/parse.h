@@ -80,10 +80,10 @@ Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view flag, std::
 // that depend on them.
 struct StoreFlags {
   std::string store;
-  std::optional<Rules> given_rules;
+  std::optional<Mode> given_rules;
   std::chrono::seconds wait{0};
 
-  Rules rules() const { return given_rules.value_or(Rules::kClosed); }
+  Mode rules() const { return given_rules.value_or(Mode::kStrict); }
 
   void Declare(Flags& flags);
   // --store may be missing: `store` is empty then.

@@ -151,18 +151,18 @@ class Writer {
   }
   // The store's content now.
   const NodeStore& store() const { return *store_; }
-  Rules rules() const { return rules_; }
+  Mode rules() const { return rules_; }
   // NodeStore::TidyUp, before this process ends. An owner that serves tidies up by itself.
   Result<void> TidyUp() { return owner_ ? Result<void>() : store_->TidyUp(); }
   Result<void> Close() { return store_->Close(); }
 
  private:
   static Result<Writer> Try(const StoreFlags& flags, const Opening& how);
-  Writer(OpenedStore store, std::optional<Owner> owner, Rules rules, std::chrono::seconds wait)
+  Writer(OpenedStore store, std::optional<Owner> owner, Mode rules, std::chrono::seconds wait)
       : store_(std::move(store)), owner_(std::move(owner)), rules_(rules), wait_(wait) {}
   OpenedStore store_;
   std::optional<Owner> owner_;  // nullopt: this process
-  Rules rules_;
+  Mode rules_;
   std::chrono::seconds wait_;
 };
 

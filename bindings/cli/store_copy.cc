@@ -291,7 +291,7 @@ Result<std::unique_ptr<NodeStore>> QuietStore::Observe(ObserveOptions options) {
   return observed;
 }
 
-Result<void> QuietStore::Migrate(Rules rules) {
+Result<void> QuietStore::Migrate(Mode rules) {
   auto migrated = WithStore(NodeStore::Open({.directory = readable(),
                                              .create_if_missing = false,
                                              .witness = Witness::Remembered(),

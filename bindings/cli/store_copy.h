@@ -84,7 +84,7 @@ class QuietStore {
  private:
   explicit QuietStore(std::filesystem::path real) : real_(std::move(real)) {}
   // Opens the copy as its owner, which takes it to the newest schema.
-  Result<void> Migrate(Rules rules);
+  Result<void> Migrate(Mode rules);
 
   std::filesystem::path real_;
   std::optional<StoreCopy> copy_;

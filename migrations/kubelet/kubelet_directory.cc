@@ -106,12 +106,12 @@ struct KnownRef {
 
 // Closed rules look under any spelling, since an export writes a record under each. `since`: the
 // commit before this import.
-Result<KnownRef> LookUpRef(const StoreTxn& txn, const std::string& image_ref, Rules rules,
+Result<KnownRef> LookUpRef(const StoreTxn& txn, const std::string& image_ref, Mode rules,
                            std::uint64_t since) {
   KnownRef result;
   result.known = TRY(AnyRecordOf(txn, image_ref));
   std::vector<std::string> refs{image_ref};
-  if (rules == Rules::kClosed) refs = TRY(RefsOfImage(txn, image_ref));
+  if (rules == Mode::kStrict) refs = TRY(RefsOfImage(txn, image_ref));
   for (const std::string& ref : refs) {
     auto quarantined = TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref));
     result.known = result.known || quarantined;
@@ -196,7 +196,7 @@ class Importer {
     entry.since = txn_.now();
     if (!TRY(StoreQuarantine(txn_, entry))) return {};
     ++report_.quarantined;
-    if (options_.rules == Rules::kKubelet) return {};
+    if (options_.rules == Mode::kKubelet) return {};
     // Nobody can tell which image was pulled, or under which ref a list has it.
     return OpenPullOfAnything(txn_, options_.now);
   }
@@ -204,7 +204,7 @@ class Importer {
   // Closed rules look under any spelling.
   Result<bool> IsRecorded(const std::string& image_ref) {
     auto exact = AnyRecordOf(txn_, image_ref);
-    if (!exact || *exact || options_.rules == Rules::kKubelet) return exact;
+    if (!exact || *exact || options_.rules == Mode::kKubelet) return exact;
     auto refs = TRY(RefsOfImage(txn_, image_ref));
     for (const std::string& ref : refs) {
       if (TRY(AnyRecordOf(txn_, ref))) return true;
@@ -237,7 +237,7 @@ class Importer {
                             : Unite(txn_, std::move(*found.sibling), std::move(record)));
       record.image_ref = ref;
     }
-    if (options_.rules == Rules::kClosed) TRY(LearnRef(txn_, record.image_ref));
+    if (options_.rules == Mode::kStrict) TRY(LearnRef(txn_, record.image_ref));
     return StoreRecord(txn_, std::move(record));
   }
 
@@ -261,7 +261,7 @@ class Importer {
     record.last_updated = txn_.now();
     record.closed_because = "the kubelet has a record of it, and waybill's was removed";
     record.closed_by_list = true;
-    if (options_.rules == Rules::kClosed) TRY(LearnRef(txn_, record.image_ref));
+    if (options_.rules == Mode::kStrict) TRY(LearnRef(txn_, record.image_ref));
     return StoreRecord(txn_, std::move(record));
   }
 

@@ -32,7 +32,7 @@ namespace waybill::internal {
 // Intents become open pulls of unknown end, which ended `now`. Closed rules: so does one of
 // anything for each intent that can't be read.
 struct ImportOptions {
-  Rules rules = Rules::kClosed;
+  Mode rules = Mode::kStrict;
   bool taken_over_before = false;
   // This opening made the store, and noted in it that the import is not finished.
   bool created = false;

@@ -186,7 +186,7 @@ Result<DropPulls::Answer> Do(NodeStore& store, const DropPulls& call, const Prog
                  "ListPulls has the pulls that are not resolved"};
   }
   DropPulls::Answer answer;
-  if (call.dry_run || store.settings().mode == Rules::kClosed) {
+  if (call.dry_run || store.settings().mode == Mode::kStrict) {
     const std::string reason = call.dry_run && call.reason.empty() ? "dry run" : call.reason;
     std::optional<Error> runs;
     for (const UnresolvedPull& pull : before) {

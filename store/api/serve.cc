@@ -28,7 +28,7 @@ namespace {
 // among them, it learns less.
 class DoorForClients final : public internal::Door {
  public:
-  DoorForClients(NodeStore& store, Rules rules) : store_(store), rules_(rules) {}
+  DoorForClients(NodeStore& store, Mode rules) : store_(store), rules_(rules) {}
 
   bool Knows(std::string_view name) const override { return door::IsServed(name); }
   std::string_view interface_text() const override { return InterfaceText(); }
@@ -101,7 +101,7 @@ class DoorForClients final : public internal::Door {
         ending.pull = at->id;
         mine.splice(mine.end(), begun_, at);
         // Kubelet rules: an image has one intent, whose beginning is the oldest's.
-        if (may_be > 1 && rules_ == Rules::kClosed) {
+        if (may_be > 1 && rules_ == Mode::kStrict) {
           auto running = CountRunning(call.image);
           if (!running) {
             begun_.splice(begun_.end(), mine);
@@ -150,7 +150,7 @@ class DoorForClients final : public internal::Door {
     auto pulls = TRY(store_.ListOpenPulls());
     for (const UnresolvedPull& pull : pulls) {
       if (pull.anything || pull.image != image) continue;
-      const bool is_meant = named.value == 0 || named == pull.id || rules_ == Rules::kKubelet;
+      const bool is_meant = named.value == 0 || named == pull.id || rules_ == Mode::kKubelet;
       if (is_meant && pull.state == PullState::kRunning && !IsClients(pull.id)) {
         return Error{
             ErrorCode::kConflict,
@@ -169,7 +169,7 @@ class DoorForClients final : public internal::Door {
   }
 
   NodeStore& store_;
-  const Rules rules_;
+  const Mode rules_;
   std::atomic<bool> stops_{false};
   mutable std::mutex mutex_;
   std::list<Begun> begun_;  // guarded by mutex_; the newest last

@@ -47,7 +47,7 @@ struct StoreCounters {
   EnsureImageRequests ensure_image_requests{};
   std::uint64_t commit_failures = 0;      // changes that were refused, or may not be on disk
   std::uint64_t write_back_failures = 0;  // rotated credentials that could not be written back
-  std::uint64_t write_backs_dropped = 0;  // likewise, since the queue was full (Rules::kClosed)
+  std::uint64_t write_backs_dropped = 0;  // likewise, since the queue was full (Mode::kStrict)
   // Requests for a pod with hostUsers: false that got no mapping.
   std::uint64_t id_range_failures = 0;
   // Pulls that RecordImagePulled, RecordImagePullFailed and RecordImagePullError ended, by
@@ -123,7 +123,7 @@ struct Metrics {
   // if the feature is in use"). waybill_nondefault_runtime_handler_images.
   std::uint64_t nondefault_runtime_handler_images = 0;
   std::uint64_t preloaded_images = 0;  // in the ledger. waybill_preloaded_images
-  std::uint64_t open_pulls = 0;        // Rules::kClosed. waybill_open_pulls
+  std::uint64_t open_pulls = 0;        // Mode::kStrict. waybill_open_pulls
   // This object is the store's owner: its counters are those of the process that decides.
   bool live_owner = false;
   // False: the gauges could not all be read, and are 0 or empty.
@@ -139,7 +139,7 @@ struct Metrics {
   std::uint64_t quarantine_entries = 0;
   // Reasons in force, by DegradedKind; [0]: of kinds that this version does not know.
   std::array<std::uint64_t, kMaxTrustKinds> distrust_reasons{};
-  // By PullState; [0]: pulls of anything, in any state. Rules::kClosed.
+  // By PullState; [0]: pulls of anything, in any state. Mode::kStrict.
   std::array<std::uint64_t, 4> open_pulls_by_state{};
   std::uint64_t id_mappings = 0;
   std::uint64_t held_pods = 0;

@@ -122,10 +122,10 @@ struct NodeStoreOptions {
   // Opening reads the witness, but neither makes nor writes it: for trying an opening on a copy of
   // a store.
   bool leaves_witness = false;
-  Rules rules = Rules::kClosed;
+  Mode rules = Mode::kStrict;
   VerificationPolicy policy = {};
-  // The runtime's complete list of images. nullopt: unknown. Rules::kKubelet replays dangling
-  // intents against it. Rules::kClosed judges its images (ObserveImages). Since it has no token, it
+  // The runtime's complete list of images. nullopt: unknown. Mode::kKubelet replays dangling
+  // intents against it. Mode::kStrict judges its images (ObserveImages). Since it has no token, it
   // removes nothing, settles nothing and enters nothing in the ledger, except at a first start:
   // since the store was made or came up from an older schema, no list was judged, no pull began and
   // no record was removed.
@@ -136,7 +136,7 @@ struct NodeStoreOptions {
   // does not say when an image came.
   std::optional<std::vector<ListedImage>> preloaded = std::nullopt;
   // What becomes of the other images without a record on that first complete list: see FirstStart.
-  // Rules::kKubelet ignores it. A store that came up from a schema without a ledger has a first
+  // Mode::kKubelet ignores it. A store that came up from a schema without a ledger has a first
   // start, too.
   FirstStart first_start = FirstStart::kPresume;
   EvidenceOptions evidence = {};
@@ -153,7 +153,7 @@ struct NodeStoreOptions {
   BootClock boot_clock = SystemBootClock;
   // Accepts an empty images_on_node and empty runtime_handlers. A runtime that starts up lists
   // nothing, so an empty list of handlers is otherwise kInvalidArgument if the store holds some.
-  // Under Rules::kKubelet, or with evidence.remember 0, an empty list of images is
+  // Under Mode::kKubelet, or with evidence.remember 0, an empty list of images is
   // kInvalidArgument, too, if the store holds records or intents or must close a gap. In other
   // cases that list settles no pull and closes no gap.
   bool allow_empty = false;
@@ -209,7 +209,7 @@ struct NodeStoreOptions {
 
 struct ObserveOptions {
   std::filesystem::path directory = {};
-  Rules rules = Rules::kClosed;
+  Mode rules = Mode::kStrict;
   VerificationPolicy policy = {};
   UserNamespaceOptions user_namespaces = {};
   ShortNames short_names = ShortNames::kAnywhere;  // for Explain
@@ -251,12 +251,12 @@ enum class EnsureAction : std::uint8_t {
   kUsePresent,        // start the container with the image on the node
   kInvalidImageName,  // the kubelet's InvalidImageName
   kNeverPull,         // the kubelet's ErrImageNeverPull
-  kCredentialsError,  // Rules::kKubelet only: the pod's credentials are not available
+  kCredentialsError,  // Mode::kKubelet only: the pod's credentials are not available
 };
 
 struct EnsureOutcome {
   EnsureAction action = EnsureAction::kPull;
-  // What the pod may see, in the kubelet's words. Under Rules::kClosed, `action` and `message` are
+  // What the pod may see, in the kubelet's words. Under Mode::kStrict, `action` and `message` are
   // the same for an absent image and for one that this pod may not use.
   std::string message = {};
   // For the node's own log, never for the pod. nullopt: no decision was needed.
@@ -273,7 +273,7 @@ struct ImagePullIntent {
 };
 
 // An image that a newer kubelet found on the node before it pulled anything: a file of
-// observed-preloaded/. Rules::kClosed judges it as an image of a list (ObserveImages).
+// observed-preloaded/. Mode::kStrict judges it as an image of a list (ObserveImages).
 struct ImagePreloadedRecord {
   std::string image_ref = {};
   std::optional<Timestamp> last_updated = {};
@@ -296,7 +296,7 @@ struct PullResult {
   ProofTerms terms = {};  // who checked the credentials, and how long they last
 };
 
-// How a pull that did not succeed ended. Rules::kKubelet treats all alike.
+// How a pull that did not succeed ended. Mode::kKubelet treats all alike.
 enum class PullFailure : std::uint8_t {
   kFailed,              // the runtime reports an error; something may have been transferred
   kUnknown,             // time-out, cancelled, connection lost: the image may still arrive
@@ -382,7 +382,7 @@ struct ExportOptions {
   // The directory that has or gets image_manager/. The kubelet must not be running.
   std::filesystem::path kubelet_directory = {};
   KubeletApiVersion api_version = KubeletApiVersion::kV1Beta1;
-  // The runtime's complete list. Required under Rules::kClosed, and if the store is distrustful:
+  // The runtime's complete list. Required under Mode::kStrict, and if the store is distrustful:
   // since the kubelet presumes an image without a record preloaded, each that has neither record
   // nor ledger entry gets a record without credentials.
   std::optional<std::vector<ListedImage>> images_on_node = std::nullopt;

@@ -22,10 +22,10 @@ enum class AllowlistScope : std::uint8_t { kAnyImage, kPreloadedOnly };
 
 // What is known of an image's origin when the policy is asked.
 enum class ImageOrigin : std::uint8_t {
-  kKubeletPulled,  // a record exists; Rules::kKubelet: or an intent
-  kPreloaded,  // Rules::kKubelet: neither exists, and nothing was lost. Rules::kClosed: it is in
-               // the ledger
-  kUnknown,    // neither is known
+  kKubeletPulled,  // a record exists; Mode::kKubelet: or an intent
+  kPreloaded,      // Mode::kKubelet: neither exists, and nothing was lost. Mode::kStrict: it is in
+                   // the ledger
+  kUnknown,        // neither is known
 };
 
 // Which proofs count, by who checked the credential (VerifiedBy). Kubelets count any.

@@ -11,9 +11,8 @@
 
 namespace waybill {
 
-constexpr std::string_view TypeNameOf(const Rules*) { return "Mode"; }
-constexpr auto NamesOf(Rules) {
-  return internal::Names<Rules>({{Rules::kClosed, "strict"}, {Rules::kKubelet, "kubelet"}});
+constexpr auto NamesOf(Mode) {
+  return internal::Names<Mode>({{Mode::kStrict, "strict"}, {Mode::kKubelet, "kubelet"}});
 }
 constexpr auto NamesOf(Verification) {
   return internal::Names<Verification>(

@@ -11,7 +11,7 @@
 //   }
 //   std::string ToText(const Timestamp&);  // a value whose JSON is a string
 //   bool FromText(std::string_view, Timestamp&);
-//   constexpr std::string_view TypeNameOf(const Rules*) { return "Mode"; }  // else: "Rules"
+//   constexpr std::string_view TypeNameOf(const ImagePullSecret*) { return "Secret"; }
 //
 // They stand in the namespace of the type. A std::optional is always optional. A type is described
 // once, by its default value, so Describe must not ask for values; it can't hold itself.

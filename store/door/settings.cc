@@ -69,7 +69,7 @@ bool IsNoLaxer(const Settings& mine, std::string_view announced) {
   Settings owners;
   if (!FromJson(announced, owners, Strangers::kRefuse).empty()) return false;
   if (!decides) return true;
-  return (mine.mode == Rules::kClosed || owners.mode == Rules::kKubelet) &&
+  return (mine.mode == Mode::kStrict || owners.mode == Mode::kKubelet) &&
          IsNoLaxer(mine.policy, owners.policy);
 }
 

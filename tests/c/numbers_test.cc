@@ -196,7 +196,7 @@ void Judged() {
   MUST(waybill_end_pull(store, open, number, WAYBILL_PULLED, &all, WAYBILL_NONE, &error));
   end_store(store);
   Decisions("", {});
-  waybill::Settings kubelet{.mode = waybill::Rules::kKubelet};
+  waybill::Settings kubelet{.mode = waybill::Mode::kKubelet};
   kubelet.policy.verification = waybill::Verification::kAlwaysVerify;
   Decisions("{\"mode\": \"kubelet\", \"policy\": {\"verification\": \"AlwaysVerify\"}}", kubelet);
 }

@@ -55,7 +55,7 @@ struct RunningPull {
 
 class Life {
  public:
-  Life(std::uint64_t seed, Rules rules) : draw_(seed), rules_(rules) {
+  Life(std::uint64_t seed, Mode rules) : draw_(seed), rules_(rules) {
     for (std::size_t i = 0; i < 7; ++i) {
       // The first digits of two IDs are the same.
       const std::string hash = std::string(6, i == 6 ? '0' : static_cast<char>('0' + i)) +
@@ -94,7 +94,7 @@ class Life {
   }
 
  private:
-  bool closed() const { return rules_ == Rules::kClosed; }
+  bool closed() const { return rules_ == Mode::kStrict; }
   void Note(std::string what) {
     last_.push_back(std::move(what));
     if (last_.size() > 30) last_.erase(last_.begin());
@@ -442,7 +442,7 @@ class Life {
     if (!done) return;
     std::filesystem::remove_all(scratch_ / "stock");
     std::filesystem::create_directory(scratch_ / "stock");
-    NodeStoreOptions options = OptionsIn(scratch_ / "stock", Rules::kKubelet);
+    NodeStoreOptions options = OptionsIn(scratch_ / "stock", Mode::kKubelet);
     options.kubelet_directory = kubelet;
     const auto stock = Must(NodeStore::Open(options));
     for (Content& content : contents_) {
@@ -460,7 +460,7 @@ class Life {
   }
 
   Draw draw_;
-  const Rules rules_;
+  const Mode rules_;
   MemoryDir scratch_;
   FakeClock clock_;
   std::unique_ptr<NodeStore> store_;
@@ -478,7 +478,7 @@ class Life {
   std::string said_;
 };
 
-void PlayLives(Rules rules, std::uint64_t lives) {
+void PlayLives(Mode rules, std::uint64_t lives) {
   const std::uint64_t seed = SeedOfThisRun();
   const std::uint64_t steps = NumberFromEnv("WAYBILL_CLOSING_STEPS", 400);
   for (std::uint64_t i = 0; i < lives; ++i) {
@@ -492,9 +492,9 @@ void PlayLives(Rules rules, std::uint64_t lives) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(nothing_opens_that_was_not_proven) { PlayLives(Rules::kClosed, 4); }
+BOOST_AUTO_TEST_CASE(nothing_opens_that_was_not_proven) { PlayLives(Mode::kStrict, 4); }
 
-BOOST_AUTO_TEST_CASE(under_the_kubelets_rules_it_opens_nothing) { PlayLives(Rules::kKubelet, 2); }
+BOOST_AUTO_TEST_CASE(under_the_kubelets_rules_it_opens_nothing) { PlayLives(Mode::kKubelet, 2); }
 
 BOOST_AUTO_TEST_SUITE_END()
 

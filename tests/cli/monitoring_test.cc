@@ -47,7 +47,7 @@ void CheckedByPromtool(const std::string& text) {
 using Names = std::map<std::string, std::map<std::string, std::set<std::string>>>;
 
 Names RealNames() {
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   Pod pod;
   store->EnsureImage({.image = "r.example/a:1", .image_ref = "ref"}, PullPolicy::kIfNotPresent,
                      pod);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(promtool_finds_nothing_wrong_with_any_output) {
   CheckedByPromtool(cli.Run("metrics").out);
   CheckedByPromtool(cli.Run("metrics", {"--no-user-namespaces"}).out);
   CheckedByPromtool(Metrics().ToPrometheusText());
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     ScratchStore store(rules);
     CheckedByPromtool(store->GetMetrics().ToPrometheusText());
     store.Pull("r.example/a:1", "ref", NodeWide());

@@ -362,7 +362,7 @@ std::vector<Policy> EveryPolicy() {
 // A store that each pod starts on anew: what one start writes back is gone for the next.
 class StoreToStartOn {
  public:
-  StoreToStartOn(const fs::path& made, Rules rules, VerificationPolicy policy)
+  StoreToStartOn(const fs::path& made, Mode rules, VerificationPolicy policy)
       : made_(made), options_{.directory = scratch_ / "store", .witness = Witness::None()} {
     options_.rules = rules;
     options_.policy = std::move(policy);
@@ -493,7 +493,7 @@ BOOST_AUTO_TEST_CASE(every_pod_does_what_was_previewed) {
   for (int round = 0; round < 10 || (!seen_all() && round < 500); ++round) {
     const TempDir dir;
     const DrawnNode node(draw);
-    const Rules rules = draw.OneIn(3) ? Rules::kKubelet : Rules::kClosed;
+    const Mode rules = draw.OneIn(3) ? Mode::kKubelet : Mode::kStrict;
     NodeStoreOptions options{.directory = dir / "store", .witness = Witness::At(dir / "witness")};
     options.rules = rules;
     options.map_bytes = std::uint64_t{16} << 20U;

@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(rule_1_a_stale_lock_mdb_does_not_pick_the_meta_page) {
     store.Stop();
     ChildProcess observer([&] { return ServeAsObserver(store.directory()); });
     BOOST_TEST(observer.Ask("hash-a") == "no pull");
-    ScratchStore other(Rules::kClosed);
+    ScratchStore other(Mode::kStrict);
     for (int i = 0; i < commits; ++i) {
       Must(other->PutIntent({.image = "registry.example.com/i" + std::to_string(i)}));
     }
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(rule_2_every_descriptor_closes_on_exec) {
 
 BOOST_AUTO_TEST_CASE(rule_2_files_are_private) {
   const mode_t before = umask(0);
-  ScratchStore open_umask(Rules::kClosed);
+  ScratchStore open_umask(Mode::kStrict);
   open_umask.Pull(kImage, kRef, NodeWide());
   open_umask.Stop();
   WriteFile(open_umask.directory() / "data.mdb", "x");
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
   using Change = void (*)(const RawTxn&, Table);
   for (const Change change : {Change{DeleteAll}, Change{DeleteEntry}}) {
     for (const Table table : {Table::kPulled, Table::kIntents}) {
-      ScratchStore victim(Rules::kClosed);
+      ScratchStore victim(Mode::kStrict);
       victim.Pull(kImage, kRef, WithSecret(kSecretA));
       Must(victim->PutIntent({.image = kImage}));
       victim.Stop();

@@ -38,7 +38,7 @@ class Revoked {
  public:
   using Revoke = std::function<void(NodeStore&)>;
 
-  Revoked(Rules rules, bool has_witness, bool flushes_twice, const Revoke& revoke)
+  Revoked(Mode rules, bool has_witness, bool flushes_twice, const Revoke& revoke)
       : rules_(rules), has_witness_(has_witness), twice_(flushes_twice) {
     DoAndClose([](NodeStore& store) { Pull(store, kSecretA); });
     old_ = TreeOf(root_.path());
@@ -80,7 +80,7 @@ class Revoked {
   }
 
   MemoryDir root_;
-  const Rules rules_;
+  const Mode rules_;
   const bool has_witness_;
   const bool twice_;
   Tree old_;
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(what_the_mark_or_the_witness_tells_of_opens_nothing) {
   std::size_t played = 0;
   std::size_t opened = 0;
   std::size_t tests = 0;
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     for (const bool twice : {false, true}) {
       for (const bool has_witness : {true, false}) {
         const auto& [how, revoke] = kWays[tests++ % kWays.size()];
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(what_the_mark_or_the_witness_tells_of_opens_nothing) {
             const bool all_gone = data == Moment::kRemoved && lock == data && owner == data &&
                                   mark == data && (!has_witness || witness == data);
             // Of a store without a trace those rules presume what a kubelet without files does.
-            const bool is_fresh = all_gone && rules == Rules::kKubelet;
+            const bool is_fresh = all_gone && rules == Mode::kKubelet;
             const bool may_open = (data == Moment::kOld && !is_told) || is_fresh;
             const bool opens = OpensRevoked(scene);
             BOOST_TEST(opens == may_open);
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(what_the_mark_or_the_witness_tells_of_opens_nothing) {
 
 // commit.mark is that of the store that took its place.
 BOOST_AUTO_TEST_CASE(a_store_that_another_took_the_place_of_opens_nothing) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     for (const bool twice : {false, true}) {
       const Revoked scene(rules, false, twice,
                           [](NodeStore& store) { Must(store.ForgetCredential("hash-a")); });

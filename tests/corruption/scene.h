@@ -26,7 +26,7 @@ struct Scene {
   bool Pulls(const ImagePullSecret& secret) { return store.Check(kImage, kRef, Pod(secret)).pull; }
   void Rotate() { store.Pull(kImage, kRef, WithSecret(kRotatedA)); }
 
-  ScratchStore store{Rules::kClosed};
+  ScratchStore store{Mode::kStrict};
 };
 
 // Answers "pull" or "no pull" on kImage for a secret with the hash that it is told; "nobody": for a

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(so_is_one_of_just_before_a_kill) {
 }
 
 BOOST_AUTO_TEST_CASE(another_store_swapped_in_is_distrustful_and_opens_nothing) {
-  ScratchStore other(Rules::kClosed);
+  ScratchStore other(Mode::kStrict);
   for (int i = 0; i < 8; ++i) other.Pull(kOtherImage, kRef2, NodeWide());
   other.Pull(kImage, kRef, WithSecret(kThief));
   other.Stop();

@@ -103,7 +103,7 @@ void JudgeAfter(const NodeStoreOptions& options, std::size_t done) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(killed_before_each_call) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     const Stage stage;
     const NodeStoreOptions options = InSmallBatches(stage.Options(rules));
     FillWithSecrets(options);
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(killed_before_each_call) {
 
 BOOST_AUTO_TEST_CASE(the_power_fails) {
   Draw draw(SeedOfThisRun());
-  UnderBothRules([&](Rules rules) {
+  UnderBothRules([&](Mode rules) {
     const Stage stage;
     const NodeStoreOptions options = InSmallBatches(stage.Options(rules));
     Recorder recorder(stage.now());

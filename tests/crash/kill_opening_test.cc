@@ -58,7 +58,7 @@ BOOST_FIXTURE_TEST_CASE(while_a_store_is_made, OnStage) {
 }
 
 BOOST_FIXTURE_TEST_CASE(while_closing, OnStage) {
-  const NodeStoreOptions options = stage.Options(Rules::kKubelet);
+  const NodeStoreOptions options = stage.Options(Mode::kKubelet);
   static_cast<void>(OpenAndTell(options));
   const Then then = [](NodeStore& store) {
     Must(store.RecordPullIntent({.image = Image(0)}));
@@ -68,7 +68,7 @@ BOOST_FIXTURE_TEST_CASE(while_closing, OnStage) {
 }
 
 BOOST_AUTO_TEST_CASE(while_intents_are_replayed) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     const Stage stage;
     NodeStoreOptions options = stage.Options(rules);
     Fill(options, 0, 60);

@@ -76,7 +76,7 @@ std::string PodOfFile(std::uint64_t life, std::size_t i) {
   return "f" + std::to_string(life) + "-" + std::to_string(i);
 }
 
-void KillOften(Rules rules, std::uint64_t kills, Doing doing = Doing::kAnything) {
+void KillOften(Mode rules, std::uint64_t kills, Doing doing = Doing::kAnything) {
   const std::uint64_t seed = SeedOfThisRun();
   Draw draw(seed);
   UsernsStore scratch(SmallPool(1, 12));
@@ -145,13 +145,13 @@ std::uint64_t Kills() { return NumberFromEnv("WAYBILL_KILLS", 240); }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(of_an_owner_under_closed_rules) { KillOften(Rules::kClosed, Kills() / 2); }
+BOOST_AUTO_TEST_CASE(of_an_owner_under_closed_rules) { KillOften(Mode::kStrict, Kills() / 2); }
 
-BOOST_AUTO_TEST_CASE(of_an_owner_under_kubelet_rules) { KillOften(Rules::kKubelet, Kills() / 2); }
+BOOST_AUTO_TEST_CASE(of_an_owner_under_kubelet_rules) { KillOften(Mode::kKubelet, Kills() / 2); }
 // Several threads take, release and clean up ID mappings of pools that change and are too small,
 // and openings take files over.
 BOOST_AUTO_TEST_CASE(of_an_owner_that_hands_out_ranges) {
-  KillOften(Rules::kClosed, Kills(), Doing::kMappings);
+  KillOften(Mode::kStrict, Kills(), Doing::kMappings);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

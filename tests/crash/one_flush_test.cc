@@ -935,7 +935,7 @@ BOOST_FIXTURE_TEST_CASE(opening_in_any_way_takes_it_back, WithBench) {
       {"skip_unreadable", [](NodeStoreOptions& o) { o.skip_unreadable = true; }},
       {"kubelet rules",
        [](NodeStoreOptions& o) {
-         o.rules = Rules::kKubelet;
+         o.rules = Mode::kKubelet;
          o.continues_pulls = false;
        }},
       {"no witness", [](NodeStoreOptions& o) { o.witness = Witness::None(); }},
@@ -953,7 +953,7 @@ BOOST_FIXTURE_TEST_CASE(opening_in_any_way_takes_it_back, WithBench) {
       auto store = Must(NodeStore::Open(options));
       BOOST_TEST(store->recovery_report().commit_undone);
       BOOST_TEST(!store->recovery_report().set_aside);
-      BOOST_TEST((IntentsOf(*store).contains(Named("c")) || options.rules == Rules::kKubelet));
+      BOOST_TEST((IntentsOf(*store).contains(Named("c")) || options.rules == Mode::kKubelet));
       BOOST_TEST(!IntentsOf(*store).contains(Named("last")));
     }
   }

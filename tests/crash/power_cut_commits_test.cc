@@ -84,7 +84,7 @@ struct Outcome {
 
 class Lives {
  public:
-  Lives(std::uint64_t seed, Rules rules, Broken broken)
+  Lives(std::uint64_t seed, Mode rules, Broken broken)
       : seed_(seed), draw_(seed), rules_(rules), broken_(broken) {}
 
   // Until `states` were judged, or one differs.
@@ -327,7 +327,7 @@ class Lives {
 
   const std::uint64_t seed_;
   Draw draw_;
-  const Rules rules_;
+  const Mode rules_;
   const Broken broken_;
   const MemoryDir root_;
   FakeClock clock_;
@@ -388,7 +388,7 @@ Outcome LiveOften(std::uint64_t states, Broken broken) {
   Outcome sum;
   constexpr std::uint64_t kStatesPerStore = 400;
   for (std::uint64_t i = 0; sum.states < states && sum.difference.empty(); ++i) {
-    const Rules rules = (seed + i) % 2 == 0 ? Rules::kClosed : Rules::kKubelet;
+    const Mode rules = (seed + i) % 2 == 0 ? Mode::kStrict : Mode::kKubelet;
     const Outcome one = Lives(seed + i, rules, broken).Live(kStatesPerStore);
     sum.states += one.states;
     sum.undone += one.undone;

@@ -106,7 +106,7 @@ class Machine {
 
  private:
   NodeStoreOptions Options() {
-    NodeStoreOptions options = OptionsIn(mount_point_, Rules::kClosed);
+    NodeStoreOptions options = OptionsIn(mount_point_, Mode::kStrict);
     options.clock = clock_.AsClock();
     options.boot_clock = clock_.AsBootClock();
     return options;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr Timestamp kNow{kFakeEpoch, 0};
 
-NodeStoreOptions OptionsFor(const std::filesystem::path& directory, Rules rules) {
+NodeStoreOptions OptionsFor(const std::filesystem::path& directory, Mode rules) {
   NodeStoreOptions options = OptionsIn(directory, rules);
   options.witness = Witness::At(directory / "kubelet" / "waybill");
   MakeRoomForWorkers(options);
@@ -28,7 +28,7 @@ NodeStoreOptions OptionsFor(const std::filesystem::path& directory, Rules rules)
   return options;
 }
 
-NodeStoreOptions AfterReboot(const std::filesystem::path& directory, Rules rules) {
+NodeStoreOptions AfterReboot(const std::filesystem::path& directory, Mode rules) {
   NodeStoreOptions options = OptionsFor(directory, rules);
   FakeClock clock;
   clock.Reboot();
@@ -81,7 +81,7 @@ void PlayInPlace(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
   }
 }
 
-WorkPlan PlanIn(const std::filesystem::path& root, Rules rules, std::uint64_t seed) {
+WorkPlan PlanIn(const std::filesystem::path& root, Mode rules, std::uint64_t seed) {
   return {
       .options = OptionsFor(root, rules),
       .seed = seed,
@@ -94,7 +94,7 @@ WorkPlan PlanIn(const std::filesystem::path& root, Rules rules, std::uint64_t se
           }};
 }
 
-void CutOften(Rules rules, std::uint64_t cuts) {
+void CutOften(Mode rules, std::uint64_t cuts) {
   const std::uint64_t seed = SeedOfThisRun();
   Draw draw(seed);
   constexpr std::uint64_t kCutsPerRun = 50;
@@ -126,16 +126,16 @@ std::uint64_t Cuts() { return NumberFromEnv("WAYBILL_POWER_CUTS", 600); }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(under_closed_rules) { CutOften(Rules::kClosed, Cuts() / 2); }
+BOOST_AUTO_TEST_CASE(under_closed_rules) { CutOften(Mode::kStrict, Cuts() / 2); }
 
-BOOST_AUTO_TEST_CASE(under_kubelet_rules) { CutOften(Rules::kKubelet, Cuts() / 2); }
+BOOST_AUTO_TEST_CASE(under_kubelet_rules) { CutOften(Mode::kKubelet, Cuts() / 2); }
 
 // The control: if the disk does not sync, this test sees the loss.
 BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
   const std::uint64_t seed = SeedOfThisRun();
   Draw draw(seed);
   const MemoryDir scratch;
-  const WorkPlan plan = PlanIn(scratch.path(), Rules::kClosed, seed);
+  const WorkPlan plan = PlanIn(scratch.path(), Mode::kStrict, seed);
   std::vector<DiskEvent> log = Record(plan, scratch.path());
   for (DiskEvent& event : log) {
     if (event.kind == DiskEvent::Kind::kSynced) event.file = 0;
@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
   for (int i = 0; i < 40; ++i) {
     const std::size_t cut = draw.Below(log.size() + 1);
     PlayInPlace(log, cut, draw, scratch.path());
-    auto store = NodeStore::Open(AfterReboot(scratch.path(), Rules::kClosed));
-    WorkJudge judge(Rules::kClosed, kNow);
+    auto store = NodeStore::Open(AfterReboot(scratch.path(), Mode::kStrict));
+    WorkJudge judge(Mode::kStrict, kNow);
     if (!store || (*store)->recovery_report().distrustful ||
         !judge.Judge(plan, ProgressAt(log, cut), **store).empty()) {
       ++seen;

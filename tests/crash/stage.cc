@@ -71,7 +71,7 @@ std::string Everything(const NodeStore& store, const fs::path& directory) {
 void Stage::Keep() const { Copy(now(), scratch_ / "before"); }
 void Stage::PutBack() const { Copy(scratch_ / "before", now()); }
 
-NodeStoreOptions Stage::Options(Rules rules) const {
+NodeStoreOptions Stage::Options(Mode rules) const {
   NodeStoreOptions options = OptionsIn(now(), rules);
   options.map_bytes = std::uint64_t{512} << 20U;
   if (fs::exists(kubelet())) options.kubelet_directory = kubelet();

@@ -27,7 +27,7 @@ class Stage {
   void PutBack() const;
 
   // With the kubelet's directory if there is one.
-  NodeStoreOptions Options(Rules rules = Rules::kClosed) const;
+  NodeStoreOptions Options(Mode rules = Mode::kStrict) const;
 
  private:
   MemoryDir scratch_;

@@ -239,7 +239,7 @@ void MappingModel::DoUnacknowledged(const Operation& operation, const Mappings& 
   }
 }
 
-WorkJudge::WorkJudge(Rules rules, Timestamp now, bool may_be_full)
+WorkJudge::WorkJudge(Mode rules, Timestamp now, bool may_be_full)
     : models_(kWorkers, Model(rules)),
       ledgers_(kWorkers, LedgerModel(rules)),
       mappings_(kWorkers, MappingModel(may_be_full)) {

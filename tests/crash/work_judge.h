@@ -44,7 +44,7 @@ class MappingModel {
 // Which of a worker's images that nobody pulls are in the ledger, and which are closed.
 class LedgerModel {
  public:
-  explicit LedgerModel(Rules rules) : closed_(rules == Rules::kClosed) {}
+  explicit LedgerModel(Mode rules) : closed_(rules == Mode::kStrict) {}
 
   struct Held {
     std::set<std::string> entries;
@@ -73,7 +73,7 @@ class LedgerModel {
 
 class WorkJudge {
  public:
-  WorkJudge(Rules rules, Timestamp now, bool may_be_full = false);
+  WorkJudge(Mode rules, Timestamp now, bool may_be_full = false);
 
   // The workers began anew with `plan`, did `acknowledged` and may have done one more of `started`.
   // The store is open again since. "" where nothing is missing and nothing contradicts.

@@ -689,7 +689,7 @@ BOOST_AUTO_TEST_CASE(a_start_that_is_refused_leaves_no_gap) {
     // Somebody else has the store for a while.
     NodeStoreOptions options = {.witness = Witness::At(node.kubelet() / "image_manager/waybill")};
     options.directory = node.store();
-    options.rules = Rules::kClosed;
+    options.rules = Mode::kStrict;
     ChildProcess owner([&] {
       auto store = std::make_shared<std::unique_ptr<NodeStore>>(Must(NodeStore::Open(options)));
       return [store](const std::string&) { return std::string("yes"); };

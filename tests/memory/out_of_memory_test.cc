@@ -201,10 +201,10 @@ BOOST_AUTO_TEST_CASE(making_the_first_store_of_a_process) {
 }
 
 BOOST_AUTO_TEST_CASE(decisions) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     ScratchStore store(rules);
     store.Pull(kImage, kRef, WithSecret(kSecretA));
-    if (rules == Rules::kClosed) {
+    if (rules == Mode::kStrict) {
       // Under another spelling, so that the table of spellings is asked.
       ImageList list{.images = {{.id = "sha256:preloaded", .repo_digests = {kPreloadedDigest}},
                                 {.id = std::string(kRef), .repo_digests = {kDigest}}}};
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(decisions) {
       BOOST_TEST((more || !preloaded.pull));
       BOOST_TEST(denied.pull);
       // The kubelet's rules know it under one ref.
-      BOOST_TEST((spelt.pull || rules == Rules::kKubelet));
+      BOOST_TEST((spelt.pull || rules == Mode::kKubelet));
       BOOST_TEST((ensured.action != EnsureAction::kUsePresent));
     }
   }
@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
         VerificationPolicy::Make(Verification::kNeverVerifyAllowlistedImages, std::move(patterns)));
   });
   each("HashCredentials", [&] { return CodeOf(HashCredentials(auth)); });
-  each("ParseRules", [] { return CodeOf(FromWord<Rules>("no set of rules", "mode")); });
+  each("ParseRules", [] { return CodeOf(FromWord<Mode>("no set of rules", "mode")); });
   each("ParsePullPolicy",
        [] { return CodeOf(FromWord<PullPolicy>("no pull policy", "pull policy")); });
   each("ParseVerification", [] {

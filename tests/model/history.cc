@@ -35,7 +35,7 @@ History::History(const std::filesystem::path& scratch, const HistoryPlan& plan, 
   // Often, a few records are too many for one transaction.
   constexpr std::size_t kAtOnce[] = {1, 2, 3, 2048, 2048};
   tidied_at_once_ = kAtOnce[draw_.Below(std::size(kAtOnce))];
-  for (const Rules r : plan.rules) {
+  for (const Mode r : plan.rules) {
     sides_.emplace_back(r, scratch / std::to_string(sides_.size()));
   }
   if (draw_.OneIn(2)) evidence_.short_names = ShortNames::kDockerHub;

@@ -38,7 +38,7 @@ enum class Relation : std::uint8_t {
 };
 
 struct HistoryPlan {
-  std::vector<Rules> rules;  // one a store
+  std::vector<Mode> rules;  // one a store
   Relation relation = Relation::kNone;
 };
 
@@ -51,10 +51,10 @@ struct ModelBackup {
 };
 
 struct Side {
-  Side(Rules rules_in, std::filesystem::path directory_in)
+  Side(Mode rules_in, std::filesystem::path directory_in)
       : rules(rules_in), directory(std::move(directory_in)), model(rules_in) {}
 
-  Rules rules;
+  Mode rules;
   std::filesystem::path directory;
   Model model;
   std::unique_ptr<NodeStore> store;

@@ -39,14 +39,14 @@ std::uint64_t Steps() { return NumberFromEnv("WAYBILL_MODEL_STEPS", kDefaultStep
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(kubelet_rules) { PlayHistories({{Rules::kKubelet}}, Steps() * 3 / 10); }
+BOOST_AUTO_TEST_CASE(kubelet_rules) { PlayHistories({{Mode::kKubelet}}, Steps() * 3 / 10); }
 
-BOOST_AUTO_TEST_CASE(closed_rules) { PlayHistories({{Rules::kClosed}}, Steps() * 6 / 10); }
+BOOST_AUTO_TEST_CASE(closed_rules) { PlayHistories({{Mode::kStrict}}, Steps() * 6 / 10); }
 
 // With the default handler alone a registry of handlers makes no difference.
 BOOST_AUTO_TEST_CASE(the_default_handler_is_as_before) {
-  PlayHistories({{Rules::kKubelet, Rules::kKubelet}, Relation::kSameAnswers}, Steps() / 20);
-  PlayHistories({{Rules::kClosed, Rules::kClosed}, Relation::kSameAnswers}, Steps() / 20);
+  PlayHistories({{Mode::kKubelet, Mode::kKubelet}, Relation::kSameAnswers}, Steps() / 20);
+  PlayHistories({{Mode::kStrict, Mode::kStrict}, Relation::kSameAnswers}, Steps() / 20);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

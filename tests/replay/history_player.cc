@@ -131,9 +131,7 @@ VerifiedBy CheckerOf(const json& line) {
 // One node under one set of rules.
 class Node {
  public:
-  explicit Node(Rules rules) : rules_(rules) {
-    internal::SetMostRememberedForTests(kMaxRemembered);
-  }
+  explicit Node(Mode rules) : rules_(rules) { internal::SetMostRememberedForTests(kMaxRemembered); }
 
   // Scratch directories are "DIR" in the answer.
   json Do(const std::string& op, const json& line) {
@@ -346,7 +344,7 @@ class Node {
     NodeStoreOptions options{.directory = scratch_ / "store",
                              .witness = Witness::At(scratch_ / "witness")};
     if (line.contains("rules"))
-      rules_ = Valid(FromWord<Rules>(RequireString(line, "rules"), "mode"));
+      rules_ = Valid(FromWord<Mode>(RequireString(line, "rules"), "mode"));
     options.rules = rules_;
     if (line.contains("policy")) {
       const auto scope = FlagOf(line, "preloadedOnly") ? AllowlistScope::kPreloadedOnly
@@ -648,7 +646,7 @@ class Node {
 
   testing::MemoryDir scratch_;
   testing::FakeClock clock_;
-  Rules rules_;
+  Mode rules_;
   VerificationPolicy policy_;
   UserNamespaceOptions user_namespaces_;
   ChangeOptions options_;
@@ -718,7 +716,7 @@ class HistoryPlayer final : public Player {
   // One node under one set of rules.
   struct Played {
     std::string what;
-    Rules rules;
+    Mode rules;
     Names names;
     std::unique_ptr<Node> node;
   };
@@ -753,7 +751,7 @@ class HistoryPlayer final : public Player {
                "pod", "block", "blocks", "hostId", "length", "hostUsers", "existing", "running"});
     const std::string op = RequireString(line, "op");
     const json got = played.node->Do(op, line);
-    const bool differs = played.rules == Rules::kClosed && line.contains("closed");
+    const bool differs = played.rules == Mode::kStrict && line.contains("closed");
     const char* field = differs ? "closed" : "answer";
     if (line.contains(field) ? Matches(line[field], got) : !IsError(got)) {
       log.Same();
@@ -774,7 +772,7 @@ class HistoryPlayer final : public Player {
       if (rows.size() > 1) what += ", row " + std::to_string(row + 1);
       Names names;
       Name(rows[row], names, {});
-      for (const Rules each : {Rules::kKubelet, Rules::kClosed}) {
+      for (const Mode each : {Mode::kKubelet, Mode::kStrict}) {
         if (!rules.empty() && rules != WordOf(each)) continue;
         nodes_.push_back({what, each, names, std::make_unique<Node>(each)});
       }

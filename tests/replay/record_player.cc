@@ -106,7 +106,7 @@ class RecordPlayer final : public Player {
     const testing::MemoryDir scratch;
     testing::WriteRecordFile(scratch / "kubelet", folder, key, content);
     NodeStoreOptions options{.directory = scratch / "store", .witness = Witness::None()};
-    options.rules = Rules::kKubelet;
+    options.rules = Mode::kKubelet;
     options.policy = testing::MakePolicy(Verification::kNeverVerify);
     options.kubelet_directory = scratch / "kubelet";
     const std::string what = folder + ", " + name;

@@ -65,7 +65,7 @@ class TracePlayer final : public Player {
     store_.reset();
     NodeStoreOptions options{.directory = scratch_ / "store",
                              .witness = Witness::At(scratch_ / "witness")};
-    options.rules = Rules::kKubelet;
+    options.rules = Mode::kKubelet;
     options.policy = *policy;
     options.images_on_node = std::move(images);
     options.allow_empty = true;  // as the kubelet

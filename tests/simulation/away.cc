@@ -41,7 +41,7 @@ ImagePulledRecord United(const ImagePulledRecord& file, ImagePulledRecord known)
 
 // What no list had before its disk went is a limit.
 void NodeLife::DiskGoes() {
-  if (mode_ != Mode::kWaybill || distrusted_ || gap_open_ || !away_.empty()) return;
+  if (mode_ != Role::kWaybill || distrusted_ || gap_open_ || !away_.empty()) return;
   ListNow();
   if (left_ > 0) return;
   const std::vector<PreloadedImage> ledger = Must(store_->ListLedger(), "ListLedger");
@@ -71,7 +71,7 @@ void NodeLife::DiskComesBack() {
     Log(content, NameOf(content) + " is back");
   }
   timeline_.After(Around(draw_, 5 * kMinute), [this, back] {
-    if (mode_ != Mode::kWaybill) return;
+    if (mode_ != Role::kWaybill) return;
     ListNow();
     for (const auto& [content, away] : back) {
       if (runtime_.Has(content)) AskAbout(runtime_.Entry(content), SomePod(World::kHostile));
@@ -81,7 +81,7 @@ void NodeLife::DiskComesBack() {
 
 // What they say is true.
 void NodeLife::SpeakOfAway() {
-  if (mode_ != Mode::kWaybill || away_.empty()) return;
+  if (mode_ != Role::kWaybill || away_.empty()) return;
   auto at = away_.begin();
   std::advance(at, draw_.Below(away_.size()));
   auto& [content, away] = *at;
@@ -160,7 +160,7 @@ void NodeLife::PutTheClockRight(Millis after) {
 }
 
 void NodeLife::MistakeTheTime() {
-  if (mode_ != Mode::kWaybill || clock_offset_ != 0) return;
+  if (mode_ != Role::kWaybill || clock_offset_ != 0) return;
   switch (draw_.Below(4)) {
     case 0:  // for one command
       SetWrongTime();
@@ -198,7 +198,7 @@ void NodeLife::MistakeTheTime() {
 
 // Of an image whose pull ended: what a pull that runs adds is another matter.
 void NodeLife::KubeletWritesAgain() {
-  if (mode_ != Mode::kWaybill || runtime_.size() == 0) return;
+  if (mode_ != Role::kWaybill || runtime_.size() == 0) return;
   const ContentIndex content = draw_.From(runtime_.Contents());
   const ImagePulledRecord* const file = memory_->Find(runtime_.Id(content));
   if (file == nullptr) return;

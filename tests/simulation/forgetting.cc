@@ -71,7 +71,7 @@ void NodeLife::DeleteSomething() {
 }
 
 void NodeLife::AskWithFormer(std::size_t tenant) {
-  if (mode_ != Mode::kWaybill || runtime_.size() == 0) return;
+  if (mode_ != Role::kWaybill || runtime_.size() == 0) return;
   for (int i = 0; i < 6; ++i) {
     const Pod pod{tenant, draw_.OneIn(3) ? Credential::kFormerAccount : Credential::kFormerSecret};
     AskAbout(draw_.From(runtime_.List()), pod);
@@ -142,7 +142,7 @@ void NodeLife::ForgetMeanwhile(const ImagePullSecret& secret) {
 void NodeLife::ForgetAsOperator() {
   if (store_ == nullptr) return;
   if (draw_.OneIn(2)) {
-    if (mode_ != Mode::kWaybill || runtime_.size() == 0) return;
+    if (mode_ != Role::kWaybill || runtime_.size() == 0) return;
     const std::vector<ContentIndex> contents = runtime_.Contents();
     ForgetImage(draw_.From(contents));
     return;
@@ -169,7 +169,7 @@ void NodeLife::ForgetAsOperator() {
 }
 
 void NodeLife::AskWithHash(std::size_t tenant, const std::string& hash) {
-  if (mode_ != Mode::kWaybill || runtime_.size() == 0) return;
+  if (mode_ != Role::kWaybill || runtime_.size() == 0) return;
   for (int i = 0; i < 6; ++i) {
     AskAbout(draw_.From(runtime_.List()), {tenant, Credential::kSecret, "", hash});
   }

@@ -11,7 +11,7 @@ namespace waybill::simulation {
 
 void NodeLife::ListRegularly() {
   timeline_.After(scenario_.lists, [this] { ListRegularly(); });
-  if (mode_ != Mode::kWaybill) return;
+  if (mode_ != Role::kWaybill) return;
   if (Broken(Breakage::kOldListAsNew) && old_list_ && draw_.OneIn(2)) {
     Listing listing = BeginListing();
     Take(listing);
@@ -34,7 +34,7 @@ void NodeLife::ListRegularly() {
   auto listing = std::make_shared<Listing>();
   const std::uint64_t start = figures_.starts;
   const auto same_process = [this, start] {
-    return mode_ == Mode::kWaybill && figures_.starts == start;
+    return mode_ == Role::kWaybill && figures_.starts == start;
   };
   *listing = BeginListing();
   timeline_.After(Between(draw_, 0, 3 * kSecond), [this, listing, same_process] {
@@ -83,7 +83,7 @@ void NodeLife::LookAtPulls(Listing& listing) {
   if (!std::exchange(looks_again_, true)) {
     timeline_.After(kMinute, [this] {
       looks_again_ = false;
-      if (mode_ == Mode::kWaybill) ListNow();
+      if (mode_ == Role::kWaybill) ListNow();
     });
   }
   if (!listing.quiet_until) return;
@@ -280,7 +280,7 @@ void NodeLife::CollectGarbage() {
       if (!runtime_.IsPinned(content)) RemoveImage(content);
     }
   }
-  if (mode_ == Mode::kStockKubelet || scenario_.kubelet_beside) {
+  if (mode_ == Role::kStockKubelet || scenario_.kubelet_beside) {
     // After a collection for disk space the kubelet passes only some of what it kept.
     const bool all = scenario_.kubelet_beside || draw_.OneIn(2);
     std::set<std::string> kept;
@@ -289,7 +289,7 @@ void NodeLife::CollectGarbage() {
     }
     kubelet_->Prune(kept, clock_.Now());
   }
-  if (mode_ != Mode::kWaybill) return;
+  if (mode_ != Role::kWaybill) return;
   if (!draw_.OneIn(4) || runtime_.size() == 0) {
     ListNow();
     return;

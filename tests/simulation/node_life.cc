@@ -69,7 +69,7 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
   every(scenario.forgettings, &NodeLife::ForgetAsOperator);
   if (scenario.deletions > 0) timeline_.Every(draw_, 12 * kHour, [this] { ReconcileSoon(); });
   timeline_.Every(draw_, scenario.backups, [this] {
-    if (mode_ == Mode::kWaybill) backup_ = Must(store_->MakeBackup(), "MakeBackup");
+    if (mode_ == Role::kWaybill) backup_ = Must(store_->MakeBackup(), "MakeBackup");
   });
   timeline_.Every(draw_, scenario.kills, [this] { Kill(Around(draw_, scenario_.downtimes)); });
   timeline_.Every(draw_, scenario.removals, [this] {

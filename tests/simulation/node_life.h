@@ -86,7 +86,7 @@ class NodeLife {
   };
   using PullPointer = std::shared_ptr<Pull>;
 
-  enum class Mode { kDown, kWaybill, kKubeletRules, kWithoutWaybill, kStockKubelet };
+  enum class Role { kDown, kWaybill, kKubeletRules, kWithoutWaybill, kStockKubelet };
 
   // --- questions.cc: pods ask ---
   void AskSomething();
@@ -163,7 +163,7 @@ class NodeLife {
   void Kill(Millis downtime);
   // The process ends, and so do the pulls that it waits for.
   void StopProcess();
-  void Open(Mode mode, bool continues_pulls = false);
+  void Open(Role mode, bool continues_pulls = false);
   void DescribeStart(const OpeningReport& report);
   void HandOver();
   void Reboot();
@@ -252,7 +252,7 @@ class NodeLife {
   Figures figures_;
 
   // The kubelet.
-  Mode mode_ = Mode::kDown;
+  Role mode_ = Role::kDown;
   testing::FakeClock clock_;
   Millis clock_offset_ = 0;
   Millis uncounted_ = 0;  // what a store can't have counted of the time

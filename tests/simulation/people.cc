@@ -82,7 +82,7 @@ void NodeLife::ImportFor(const Question& question) {
 }
 
 void NodeLife::Operate() {
-  if (mode_ != Mode::kWaybill) return;
+  if (mode_ != Role::kWaybill) return;
   const std::vector<ContentIndex> contents = runtime_.Contents();
   if (contents.empty()) return;
   const ContentIndex content = draw_.From(contents);
@@ -189,7 +189,7 @@ void NodeLife::Storm() {
   }
   timeline_.After(5 * kMinute, [this] {
     const bool another_goes_on = timeline_.now() - last_storm_ < 5 * kMinute;
-    if (mode_ != Mode::kWaybill || another_goes_on) return;
+    if (mode_ != Role::kWaybill || another_goes_on) return;
     const std::size_t open = Must(store_->ListOpenPulls(), "ListOpenPulls").size();
     figures_.open_pulls_after_storm_most = std::max(figures_.open_pulls_after_storm_most, open);
   });

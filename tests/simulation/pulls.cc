@@ -24,8 +24,8 @@ ImageCopy NodeLife::CopyOf(const Pull& pull) {
 
 void NodeLife::StartPull(const Question& question) {
   if (pulls_.size() >= kMostRunning) return;  // the kubelet's own limits
-  const bool recorded = mode_ == Mode::kWaybill || mode_ == Mode::kKubeletRules;
-  if (mode_ == Mode::kWaybill && !listed_since_start_) ListNow();
+  const bool recorded = mode_ == Role::kWaybill || mode_ == Role::kKubeletRules;
+  if (mode_ == Role::kWaybill && !listed_since_start_) ListNow();
   auto pull = std::make_shared<Pull>();
   pull->number = next_pull_++;
   pull->question = question;
@@ -47,11 +47,11 @@ void NodeLife::StartPull(const Question& question) {
     pull->id = Must(store_->RecordPullIntent(CopyOf(*pull)), "RecordPullIntent");
     pull->has_intent = true;
   }
-  if (mode_ == Mode::kStockKubelet || scenario_.kubelet_beside) kubelet_->Begin(question.image);
+  if (mode_ == Role::kStockKubelet || scenario_.kubelet_beside) kubelet_->Begin(question.image);
   pull->began = NextStep();
   pull->leased_from = timeline_.now() + static_cast<Millis>(pull->number * 37 % 300);
   // Kubelet rules keep no open pulls.
-  pull->forgotten = mode_ != Mode::kWaybill;
+  pull->forgotten = mode_ != Role::kWaybill;
   pulls_[pull->number] = pull;
   LogPull(*pull,
           fmt::format("begins: {}, tenant {}{}{}", question.image, question.pod.tenant,
@@ -191,9 +191,9 @@ ImagePullCredentials NodeLife::AcceptedCredentials(const Pull& pull) const {
 
 void NodeLife::Succeed(const PullPointer& pull) {
   Ended(pull, 0);
-  if (mode_ == Mode::kWithoutWaybill) return;
+  if (mode_ == Role::kWithoutWaybill) return;
   const ContentIndex content = *pull->content;
-  if (mode_ == Mode::kStockKubelet || scenario_.kubelet_beside) {
+  if (mode_ == Role::kStockKubelet || scenario_.kubelet_beside) {
     // One beside is spared that it takes two spellings for two images.
     const std::string ref =
         scenario_.kubelet_beside ? runtime_.Id(content) : runtime_.PullRef(content, *pull->name);
@@ -209,7 +209,7 @@ void NodeLife::Succeed(const PullPointer& pull) {
   }
   // Of what a kubelet writes alone waybill takes only what is new.
   std::optional<Step> known_began;
-  if (mode_ != Mode::kStockKubelet) {
+  if (mode_ != Role::kStockKubelet) {
     known_began = KnownBeginning(*pull);
     RecordSuccess(*pull, content);
   }
@@ -227,7 +227,7 @@ void NodeLife::Succeed(const PullPointer& pull) {
 
 // As far as the store can tell, if nothing names the pulls: the first of all that it may be.
 Step NodeLife::KnownBeginning(const Pull& pull) const {
-  if (!pull.has_intent || mode_ != Mode::kWaybill) return 0;
+  if (!pull.has_intent || mode_ != Role::kWaybill) return 0;
   Step began = pull.began;
   if (names_pulls_) return began;
   for (const auto& [number, other] : pulls_) {
@@ -288,10 +288,10 @@ void NodeLife::Fail(const PullPointer& pull, bool can_ask) {
 }
 
 void NodeLife::ReportFailure(const PullPointer& pull, PullFailure failure) {
-  if (mode_ == Mode::kStockKubelet || scenario_.kubelet_beside) {
+  if (mode_ == Role::kStockKubelet || scenario_.kubelet_beside) {
     kubelet_->Fail(pull->question.image);
   }
-  if (!pull->has_intent || mode_ == Mode::kWithoutWaybill) return;
+  if (!pull->has_intent || mode_ == Role::kWithoutWaybill) return;
   if (Broken(Breakage::kAllNothingTransferred)) failure = PullFailure::kNothingTransferred;
   if (Broken(Breakage::kCutIsFailed)) failure = PullFailure::kFailed;
   if (Broken(Breakage::kSuccessOfCutPulls) && failure == PullFailure::kUnknown) {

@@ -151,13 +151,13 @@ EnsureOutcome NodeLife::Ensure(const Question& question, std::optional<ContentIn
       {.image = question.image, .image_ref = ref, .runtime_handler = question.pod.runtime_handler},
       question.policy, source);
   if (outcome.decision && outcome.decision->reason == Reason::kProofTooOld) ++figures_.too_old;
-  if (outcome.action == EnsureAction::kUsePresent && mode_ == Mode::kWaybill) {
+  if (outcome.action == EnsureAction::kUsePresent && mode_ == Role::kWaybill) {
     if (!present) Fail("an absent image is used: " + question.image, std::nullopt);
     CheckOpen(question.pod, question.image, ref, *present,
               outcome.decision.value_or(Decision{.pull = false}));
   }
   // Kubelet rules open more, and are not judged; but what they write back counts later.
-  if (mode_ == Mode::kKubeletRules && present && outcome.decision && !outcome.decision->pull) {
+  if (mode_ == Role::kKubeletRules && present && outcome.decision && !outcome.decision->pull) {
     const bool by_hash = outcome.decision->reason == Reason::kSecretHashMatches;
     if (by_hash || outcome.decision->reason == Reason::kSecretCoordinatesMatch) {
       const Proof proof = ProofOf(question.pod);
@@ -191,7 +191,7 @@ void NodeLife::AskKubelet(const Question& question, std::optional<ContentIndex> 
 }
 
 void NodeLife::AskKubeletBeside(const Pod& pod, const std::string& image, ContentIndex content) {
-  if (!scenario_.kubelet_beside || mode_ != Mode::kWaybill) return;
+  if (!scenario_.kubelet_beside || mode_ != Role::kWaybill) return;
   const Proof proof = ProofOf(pod);
   const StockKubelet::Answer answer =
       kubelet_->Decide(image, runtime_.Id(content), proof, clock_.Now());
@@ -221,17 +221,17 @@ void NodeLife::EndWaits(std::size_t tenant, std::optional<ContentIndex> content,
 }
 
 void NodeLife::Ask(const Question& question) {
-  if (mode_ == Mode::kDown) {
+  if (mode_ == Role::kDown) {
     AskAgain(question);
     return;
   }
   ++figures_.questions;
   const std::optional<ContentIndex> present = runtime_.Resolve(question.image);
-  if (mode_ == Mode::kStockKubelet) {
+  if (mode_ == Role::kStockKubelet) {
     AskKubelet(question, present);
     return;
   }
-  if (mode_ == Mode::kWithoutWaybill) {
+  if (mode_ == Role::kWithoutWaybill) {
     if (!present || question.policy == PullPolicy::kAlways) StartPull(question);
     return;
   }
@@ -239,13 +239,13 @@ void NodeLife::Ask(const Question& question) {
   const auto missed = [&] {
     return outcome.decision && outcome.decision->reason == Reason::kNoEvidence;
   };
-  if (mode_ == Mode::kWaybill && present && missed() &&
+  if (mode_ == Role::kWaybill && present && missed() &&
       timeline_.now() - last_list_on_a_miss_ >= kSecond) {
     last_list_on_a_miss_ = timeline_.now();
     ListNow();
     outcome = Ensure(question, present);
   }
-  if (mode_ == Mode::kWaybill && present && outcome.decision) {
+  if (mode_ == Role::kWaybill && present && outcome.decision) {
     CheckClosed(question, *present, outcome.action == EnsureAction::kUsePresent, *outcome.decision);
   }
   if (outcome.action == EnsureAction::kUsePresent && present) {
@@ -260,7 +260,7 @@ void NodeLife::Ask(const Question& question) {
 
 // Another pod asks about an image on the node, by any spelling that the runtime might use.
 void NodeLife::AskOutOfTurn() {
-  if (mode_ != Mode::kWaybill || runtime_.size() == 0) return;
+  if (mode_ != Role::kWaybill || runtime_.size() == 0) return;
   const ListedImage& entry = draw_.From(runtime_.List());
   AskAbout(entry, SomePod(draw_.Below(World::kTenants)));
 }

@@ -32,15 +32,15 @@ void NodeLife::FirstStart() {
   runtime_.Pin(*runtime_.Resolve("registry.k8s.io/pause:3.10"));
   fs::create_directories(directory_ / "kubelet");
   if (!scenario_.kubelet_first) {
-    Open(Mode::kWaybill);
+    Open(Role::kWaybill);
     return;
   }
-  Open(Mode::kStockKubelet);
+  Open(Role::kStockKubelet);
   timeline_.After(Between(draw_, 10 * kMinute, 4 * kHour), [this] { EndGap(); });
 }
 
 void NodeLife::StopProcess() {
-  mode_ = Mode::kDown;
+  mode_ = Role::kDown;
   if (store_) sequence_ = Must(store_->GetStatistics(), "GetStatistics").commit_sequence;
   if (store_ && draw_.OneIn(2)) Must(store_->Close(), "Close");
   store_.reset();
@@ -56,28 +56,28 @@ void NodeLife::StopProcess() {
 }
 
 void NodeLife::Kill(Millis downtime) {
-  if (mode_ == Mode::kDown) return;
-  const Mode mode = mode_;
+  if (mode_ == Role::kDown) return;
+  const Role mode = mode_;
   Log(std::nullopt, "the process is killed");
   StopProcess();
   timeline_.After(downtime, [this, mode] { Open(mode); });
 }
 
-void NodeLife::Open(Mode mode, bool continues_pulls) {
+void NodeLife::Open(Role mode, bool continues_pulls) {
   ++figures_.starts;
   mode_ = mode;
-  if (mode == Mode::kWithoutWaybill) return;
-  if (mode == Mode::kStockKubelet || scenario_.kubelet_beside) {
+  if (mode == Role::kWithoutWaybill) return;
+  if (mode == Role::kStockKubelet || scenario_.kubelet_beside) {
     kubelet_->Start(runtime_.List(), clock_.Now());
   }
-  if (mode == Mode::kStockKubelet) {
+  if (mode == Role::kStockKubelet) {
     kubelet_ran_ = true;
     Log(std::nullopt, "the kubelet starts");
     return;
   }
   NodeStoreOptions options{.directory = directory_ / "store",
                            .witness = Witness::At(directory_ / "witness")};
-  options.rules = mode == Mode::kWaybill ? Rules::kClosed : Rules::kKubelet;
+  options.rules = mode == Role::kWaybill ? Mode::kStrict : Mode::kKubelet;
   options.evidence.short_names =
       runtime_.kind() == RuntimeKind::kCrio && !Broken(Breakage::kShortNamesHaveNoAliases)
           ? ShortNames::kAnywhere
@@ -95,7 +95,7 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
     options.runtime_handlers = {{.name = "runc", .is_default = true}, {.name = "kata"}};
   }
   options.map_bytes = kMapBytes;
-  const bool is_gap = had_gap_ && mode == Mode::kWaybill;
+  const bool is_gap = had_gap_ && mode == Role::kWaybill;
   options.gap = Gap::kNo;
   // That it ran under kubelet rules, the store knows by itself.
   if (is_gap && !Broken(Breakage::kGapUnreported)) {
@@ -131,12 +131,12 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
     gap_open_ = true;
   }
   if (kubelet_ran_) TookKubeletOver(report);
-  if (mode == Mode::kKubeletRules) {
+  if (mode == Role::kKubeletRules) {
     ForgetPulls();
   } else if (gap_open_ && has_list && !(scenario_.wipes > 0 && report.distrustful)) {
     GapClosed();
   }
-  if (breakage_ == Breakage::kNone && mode == Mode::kWaybill &&
+  if (breakage_ == Breakage::kNone && mode == Role::kWaybill &&
       report.distrustful != (distrusted_ || gap_open_)) {
     Fail(fmt::format("the store is {}: {}", report.distrustful ? "distrustful" : "trustful",
                      report.distrust_reason),
@@ -170,18 +170,18 @@ void NodeLife::DescribeStart(const OpeningReport& report) {
 
 // Another process goes on with what this one began.
 void NodeLife::HandOver() {
-  if (mode_ != Mode::kWaybill) return;
+  if (mode_ != Role::kWaybill) return;
   Must(store_->Close(), "Close");
   store_.reset();
   listed_since_start_ = false;
   pull_ends_ = {};
-  Open(Mode::kWaybill, true);
+  Open(Role::kWaybill, true);
 }
 
 void NodeLife::Reboot() {
-  if (mode_ == Mode::kDown) return;
+  if (mode_ == Role::kDown) return;
   Log(std::nullopt, "the machine reboots");
-  const Mode mode = mode_;
+  const Role mode = mode_;
   StopProcess();
   for (const auto& [number, pull] : std::map(pulls_)) Done(pull);
   // What it ran since its last commit is lost with what it was off: at most an hour, and until a
@@ -202,12 +202,12 @@ void NodeLife::Reboot() {
 }
 
 void NodeLife::LoseStore() {
-  if (mode_ != Mode::kWaybill || (scenario_.only_restores && !backup_)) return;
+  if (mode_ != Role::kWaybill || (scenario_.only_restores && !backup_)) return;
   ++figures_.troubles;
   StopProcess();
   LoseFiles();
   lost_ = true;
-  timeline_.After(Around(draw_, kMinute), [this] { Open(Mode::kWaybill); });
+  timeline_.After(Around(draw_, kMinute), [this] { Open(Role::kWaybill); });
   const Millis longest = scenario_.only_restores ? kHour : 6 * kHour;
   timeline_.After(Between(draw_, 10 * kMinute, longest), [this] { ClearDistrust(); });
 }
@@ -245,7 +245,7 @@ void NodeLife::LoseFiles() {
 
 void NodeLife::ClearDistrust() {
   if (!distrusted_) return;
-  if (mode_ != Mode::kWaybill || lost_) {
+  if (mode_ != Role::kWaybill || lost_) {
     timeline_.After(5 * kMinute, [this] { ClearDistrust(); });
     return;
   }
@@ -285,21 +285,21 @@ void NodeLife::ClearDistrust() {
 
 // A kubelet without waybill takes the node over, or one with a kubelet's rules.
 void NodeLife::HaveGap() {
-  if (mode_ != Mode::kWaybill) return;
+  if (mode_ != Role::kWaybill) return;
   ++figures_.troubles;
-  const Mode mode = draw_.OneIn(3) ? Mode::kKubeletRules : Mode::kWithoutWaybill;
+  const Role mode = draw_.OneIn(3) ? Role::kKubeletRules : Role::kWithoutWaybill;
   Log(std::nullopt,
-      mode == Mode::kKubeletRules ? "kubelet rules begin" : "a kubelet without waybill begins");
+      mode == Role::kKubeletRules ? "kubelet rules begin" : "a kubelet without waybill begins");
   StopProcess();
   had_gap_ = true;
-  had_kubelet_rules_ = mode == Mode::kKubeletRules;
+  had_kubelet_rules_ = mode == Role::kKubeletRules;
   Open(mode);
   timeline_.After(Between(draw_, 5 * kMinute, 4 * kHour), [this] { EndGap(); });
 }
 
 // A kubelet without waybill goes on with its files, sometimes with what waybill wrote there.
 void NodeLife::LeaveKubeletAlone() {
-  if (mode_ != Mode::kWaybill) return;
+  if (mode_ != Role::kWaybill) return;
   ++figures_.troubles;
   const bool exports = draw_.OneIn(2);
   if (exports) {
@@ -310,7 +310,7 @@ void NodeLife::LeaveKubeletAlone() {
   Log(std::nullopt, fmt::format("a kubelet without waybill begins{}",
                                 exports ? ", with what waybill knows" : ""));
   StopProcess();
-  Open(Mode::kStockKubelet);
+  Open(Role::kStockKubelet);
   kubelet_->RunAlone(clock_.Now());
   timeline_.After(draw_.OneIn(2) ? Between(draw_, kMinute, 5 * kMinute)
                                  : Between(draw_, 5 * kMinute, 4 * kHour),
@@ -351,13 +351,13 @@ void NodeLife::TookKubeletOver(const OpeningReport& report) {
 }
 
 void NodeLife::EndGap() {
-  if (mode_ == Mode::kDown) {
+  if (mode_ == Role::kDown) {
     timeline_.After(kMinute, [this] { EndGap(); });
     return;
   }
   Log(std::nullopt, "waybill is back");
   StopProcess();
-  Open(Mode::kWaybill);
+  Open(Role::kWaybill);
 }
 
 // What may still arrive stands as one pull of anything from now on.
@@ -390,7 +390,7 @@ void NodeLife::JumpClock() {
 
 // The kubelet is restarted with it.
 void NodeLife::UpgradeRuntime() {
-  if (mode_ != Mode::kWaybill) return;
+  if (mode_ != Role::kWaybill) return;
   const bool crio = runtime_.kind() == RuntimeKind::kCrio;
   runtime_.ChangeForms(draw_.OneIn(2), crio && draw_.OneIn(2));
   passes_entries_ = !scenario_.older_adapters || draw_.OneIn(2);

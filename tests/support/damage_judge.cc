@@ -34,7 +34,7 @@ std::optional<std::size_t> FirstOpened(const std::vector<bool>& before,
 
 std::string Describe(const Probe& probe, const Asking& asking) {
   return probe.image + (probe.secrets.empty() ? "" : " by " + probe.secrets[0].namespace_name) +
-         (asking.rules == Rules::kClosed ? ", closed rules, " : ", kubelet rules, ") +
+         (asking.rules == Mode::kStrict ? ", closed rules, " : ", kubelet rules, ") +
          std::string(WordOf(asking.mode));
 }
 
@@ -92,7 +92,7 @@ class DamageJudge::Worker {
       throw std::runtime_error("the sample store is not sound");
     }
     Answers answers{Ask(*store, judge_.sample_.probes), {}};
-    if (asking.rules == Rules::kClosed) {
+    if (asking.rules == Mode::kStrict) {
       Must(ListAll(*store));
       answers.listed = Ask(*store, judge_.sample_.probes);
       if (answers.listed == answers.opened && asking.mode != Verification::kAlwaysVerify) {
@@ -223,7 +223,7 @@ void DamageJudge::Worker::JudgeOwner() {
     Compare(at, before.opened, Ask(**store, judge_.sample_.probes), accepted,
             FirstOf(report.findings));
     // What the list enters is there for all that ask later.
-    if (round + 1 == rounds && askings[at].rules == Rules::kClosed) {
+    if (round + 1 == rounds && askings[at].rules == Mode::kStrict) {
       if (auto listed = ListAll(**store); !listed) {
         Fault(verdicts.failed, "refused a list: " + listed.error().ToString());
       }

@@ -39,7 +39,7 @@ ImagePullCredentials TenantY() { return WithSecret(MakeSecret("y", "pull", "uid-
 // A node that came up with the image `pause`, and lists its images whenever it looks.
 class Node {
  public:
-  explicit Node(Rules rules) : rules_(rules) { Boot(); }
+  explicit Node(Mode rules) : rules_(rules) { Boot(); }
 
   NodeStore* operator->() { return store_.get(); }
 
@@ -99,7 +99,7 @@ class Node {
 
  private:
   TempDir scratch_;
-  Rules rules_;
+  Mode rules_;
   FakeClock clock_;
   std::vector<ListedImage> images_ = {Pause()};
   std::unique_ptr<NodeStore> store_;
@@ -107,7 +107,7 @@ class Node {
 
 // --- What the runtime calls an image
 
-Decision RecordUnderId(Rules rules) {
+Decision RecordUnderId(Mode rules) {
   Node node(rules);
   const PullId pull = node.Begins(kApp);
   node.Arrives(App());
@@ -116,7 +116,7 @@ Decision RecordUnderId(Rules rules) {
   return node.Asks(kApp, kAppByDigest);
 }
 
-Decision RuntimeUpgradeChangesRefs(Rules rules) {
+Decision RuntimeUpgradeChangesRefs(Mode rules) {
   Node node(rules);
   const PullId pull = node.Begins(kApp);
   node.Arrives(App());
@@ -128,7 +128,7 @@ Decision RuntimeUpgradeChangesRefs(Rules rules) {
 
 // --- Late arrivals
 
-Decision AskedByShortName(Rules rules) {
+Decision AskedByShortName(Mode rules) {
   Node node(rules);
   node.Begins("quay.example/org/app:1");
   node.Dies();
@@ -136,7 +136,7 @@ Decision AskedByShortName(Rules rules) {
   return node.Asks("org/app:1", kAppId);
 }
 
-Decision LongPullFails(Rules rules) {
+Decision LongPullFails(Mode rules) {
   Node node(rules);
   const PullId pull = node.Begins(kApp);
   for (int i = 0; i < 25; ++i) {
@@ -150,7 +150,7 @@ Decision LongPullFails(Rules rules) {
   return node.Asks(kApp, kAppId);
 }
 
-Decision AppliedListIsOld(Rules rules) {
+Decision AppliedListIsOld(Mode rules) {
   Node node(rules);
   const PullId pull = node.Begins(kApp);
   node.Fails(kApp, pull, PullFailure::kUnknown);
@@ -164,7 +164,7 @@ Decision AppliedListIsOld(Rules rules) {
 
 // --- Losses and gaps
 
-Decision StoreLostAndTrusted(Rules rules) {
+Decision StoreLostAndTrusted(Mode rules) {
   Node node(rules);
   const PullId pull = node.Begins(kApp);
   node.Arrives(App());
@@ -176,7 +176,7 @@ Decision StoreLostAndTrusted(Rules rules) {
 }
 
 // The pull began before the loss, and nobody knows of it any more.
-Decision ArrivesAfterTrust(Rules rules) {
+Decision ArrivesAfterTrust(Mode rules) {
   Node node(rules);
   node.Begins(kApp);
   node.LosesItsStore();
@@ -187,7 +187,7 @@ Decision ArrivesAfterTrust(Rules rules) {
 }
 
 // A kubelet without waybill pulled; its pull ends after the list that closed the gap.
-Decision ArrivesAfterGap(Rules rules) {
+Decision ArrivesAfterGap(Mode rules) {
   Node node(rules);
   node.Stop();
   node.Boot(Gap::kYes);
@@ -197,7 +197,7 @@ Decision ArrivesAfterGap(Rules rules) {
 
 // --- Preloaded images
 
-Decision TenantMistypesTag(Rules rules) {
+Decision TenantMistypesTag(Mode rules) {
   Node node(rules);
   node.Looks();
   const PullId pull = node.Begins("registry.k8s.io/pause:typo");
@@ -206,7 +206,7 @@ Decision TenantMistypesTag(Rules rules) {
   return node.Asks(kPause, kPauseId);
 }
 
-Decision TenantCopiesPreloadedImage(Rules rules) {
+Decision TenantCopiesPreloadedImage(Mode rules) {
   Node node(rules);
   node.Looks();
   const std::string copy = "registry.example.com/y/pause:mine";
@@ -215,7 +215,7 @@ Decision TenantCopiesPreloadedImage(Rules rules) {
   return node.Asks(kPauseId, kPauseId);
 }
 
-Decision TenantPullsById(Rules rules) {
+Decision TenantPullsById(Mode rules) {
   Node node(rules);
   node.Looks();
   const PullId pull = node.Begins(kPauseId);

@@ -19,7 +19,7 @@ struct EvidenceWay {
   bool open_under_closed_rules;
   // Plays it, and asks whether a pod without credentials must pull. Throws std::runtime_error if a
   // step fails that must not.
-  Decision (*play)(Rules rules);
+  Decision (*play)(Mode rules);
 };
 
 // A private image arrives, or is asked for, in a way that leaves no record under the name asked.

@@ -50,11 +50,11 @@ Decision AskedOnArrival(ScratchStore& store, std::string_view image, const Liste
 
 // Both images are on the node. The kubelet hands over those that it looked at and kept; the closed
 // rules ask for the complete list.
-Decision CollectorForgets(Rules rules) {
+Decision CollectorForgets(Mode rules) {
   ScratchStore store(rules);
   store.Pull(kImage, kImageRef, TenantX());
   store.clock().AdvanceSeconds(3600);
-  if (rules == Rules::kKubelet) {
+  if (rules == Mode::kKubelet) {
     Must(store->PruneBefore({{.id = std::string(kOtherRef)}}, store.clock().Now()));
   } else {
     const ListToken token = Must(store->BeginList());
@@ -64,7 +64,7 @@ Decision CollectorForgets(Rules rules) {
 }
 
 // The collector begins at half past, lists the images, and the pull ends a moment later.
-Decision CollectorCutsToSeconds(Rules rules) {
+Decision CollectorCutsToSeconds(Mode rules) {
   ScratchStore store(rules);
   const Timestamp began{kFakeEpoch + 60, 500'000'000};
   store.clock().Set({kFakeEpoch + 60, 700'000'000});
@@ -75,7 +75,7 @@ Decision CollectorCutsToSeconds(Rules rules) {
 
 // The image was gone when the collector made its list, and is pulled again, with the secret that is
 // known already, before the collector gets to prune.
-Decision CollectorMissesConfirmation(Rules rules) {
+Decision CollectorMissesConfirmation(Mode rules) {
   ScratchStore store(rules);
   store.Pull(kImage, kImageRef, TenantX());
   store.clock().AdvanceSeconds(3600);
@@ -83,7 +83,7 @@ Decision CollectorMissesConfirmation(Rules rules) {
   const ListToken token = Must(store->BeginList());
   store.clock().AdvanceSeconds(60);
   store.Pull(kImage, kImageRef, TenantX());
-  if (rules == Rules::kKubelet) {
+  if (rules == Mode::kKubelet) {
     Must(store->PruneBefore({}, began, {.allow_empty = true}));
   } else {
     Must(store->Prune({}, token, {.allow_empty = true}));
@@ -94,7 +94,7 @@ Decision CollectorMissesConfirmation(Rules rules) {
 // --- Lost and damaged files
 
 // A process that dies as soon as the pull is acknowledged: nothing is closed, nothing flushed.
-Decision PowerCutAfterPull(Rules rules) {
+Decision PowerCutAfterPull(Mode rules) {
   ScratchStore store(rules);
   store.Stop();
   Child child([&] {
@@ -110,7 +110,7 @@ Decision PowerCutAfterPull(Rules rules) {
 }
 
 // What such a cut left of a kubelet's own record, taken over.
-Decision EmptyRecordFile(Rules rules) {
+Decision EmptyRecordFile(Mode rules) {
   ScratchStore store(rules);
   store.Stop();
   WriteRecordFile(store.kubelet_directory(), "pulled", kImageRef, "");
@@ -119,7 +119,7 @@ Decision EmptyRecordFile(Rules rules) {
 }
 
 // The store's directory is gone; the witness beside it is not.
-Decision WipedDirectory(Rules rules) {
+Decision WipedDirectory(Mode rules) {
   ScratchStore store(rules);
   store.Pull(kImage, kImageRef, TenantX());
   store.Stop();
@@ -129,7 +129,7 @@ Decision WipedDirectory(Rules rules) {
 }
 
 // A backup from before the pull is put back.
-Decision HalfRestoredDirectory(Rules rules) {
+Decision HalfRestoredDirectory(Mode rules) {
   ScratchStore store(rules);
   store.Pull("registry.example.com/x/older:v1", kOtherRef, TenantX());
   store.Stop();
@@ -144,7 +144,7 @@ Decision HalfRestoredDirectory(Rules rules) {
   return store.Check(kImage, kImageRef);
 }
 
-Decision AnotherRefInside(Rules rules) {
+Decision AnotherRefInside(Mode rules) {
   ScratchStore store(rules);
   store.Stop();
   ImagePulledRecord record;
@@ -160,7 +160,7 @@ Decision AnotherRefInside(Rules rules) {
 
 // The kubelet died while it pulled a newer image of a tag. What the runtime lists under that tag is
 // the older one; the newer arrives after the start.
-Decision ReplayMatchesOlderImage(Rules rules) {
+Decision ReplayMatchesOlderImage(Mode rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = kImage}));
   store.Restart({Listed(kOtherRef, std::string(kImage))});
@@ -170,7 +170,7 @@ Decision ReplayMatchesOlderImage(Rules rules) {
 
 // The kubelet died in mid-pull; after the start another pod's pull of the same image fails, and
 // then the runtime finishes what it began.
-Decision FailedPullDropsIntent(Rules rules) {
+Decision FailedPullDropsIntent(Mode rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = kImage}));
   store.Restart();
@@ -180,7 +180,7 @@ Decision FailedPullDropsIntent(Rules rules) {
 }
 
 // While it is being pulled by tag, a pod asks for the same image by digest.
-Decision AskedByDigest(Rules rules) {
+Decision AskedByDigest(Mode rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = kImage}));
   return AskedOnArrival(store, ByDigest(),
@@ -188,7 +188,7 @@ Decision AskedByDigest(Rules rules) {
 }
 
 // The pod wrote a short name; the runtime lists the full one, and so does the next pod.
-Decision ShortNameNeverMatches(Rules rules) {
+Decision ShortNameNeverMatches(Mode rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = "tenant-x/app"}));
   store.Restart({Listed(kImageRef, "docker.io/tenant-x/app:latest")});
@@ -196,7 +196,7 @@ Decision ShortNameNeverMatches(Rules rules) {
 }
 
 // CRI-O has an alias for a short name: the image arrives under another path.
-Decision ShortNameHasAlias(Rules rules) {
+Decision ShortNameHasAlias(Mode rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = "app:v1"}));
   store.Restart();
@@ -204,7 +204,7 @@ Decision ShortNameHasAlias(Rules rules) {
 }
 
 // The kubelet died in mid-pull, and the image arrives after the start. A pod names it by its ID.
-Decision AskedById(Rules rules) {
+Decision AskedById(Mode rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = kImage}));
   store.Restart();
@@ -212,7 +212,7 @@ Decision AskedById(Rules rules) {
 }
 
 // A pull by tag and digest is cut short. The runtime lists what it brought by digest only.
-Decision TagAndDigestCutShort(Rules rules) {
+Decision TagAndDigestCutShort(Mode rules) {
   ScratchStore store(rules);
   const std::string image = std::string(kImage) + "@" + std::string(kDigest);
   Must(store->RecordPullIntent({.image = image}));
@@ -222,7 +222,7 @@ Decision TagAndDigestCutShort(Rules rules) {
 
 // A first pull is cancelled, the tag moves, a second pull succeeds. Then the first one's image
 // arrives.
-Decision SuccessForgetsOthers(Rules rules) {
+Decision SuccessForgetsOthers(Mode rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = kImage}));
   Must(store->RecordImagePullFailed({.image = kImage}, PullFailure::kUnknown));
@@ -235,7 +235,7 @@ Decision SuccessForgetsOthers(Rules rules) {
 // --- Image refs
 
 // The runtime returned a repo digest when it pulled; after an upgrade it names the image by its ID.
-Decision RuntimeChangesRefs(Rules rules) {
+Decision RuntimeChangesRefs(Mode rules) {
   ScratchStore store(rules);
   store.Pull(kImage, ByDigest(), TenantX());
   ListedImage listed = Listed(kImageRef, std::string(kImage));

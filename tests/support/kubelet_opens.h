@@ -16,12 +16,12 @@ struct Way {
   std::string_view story;  // one line
   // What the kubelet itself answers a pod without credentials afterwards.
   bool opens_in_the_kubelet;
-  // The same under Rules::kKubelet. These are fewer: under all rules, waybill notices when it loses
-  // a record. Under Rules::kClosed the answer is always "pull".
+  // The same under Mode::kKubelet. These are fewer: under all rules, waybill notices when it loses
+  // a record. Under Mode::kStrict the answer is always "pull".
   bool opens_under_kubelet_rules;
   // Plays it, and asks whether a pod without credentials must pull. Throws std::runtime_error if a
   // step fails that must not.
-  Decision (*play)(Rules rules);
+  Decision (*play)(Mode rules);
 };
 
 std::span<const Way> WaysTheKubeletOpens();

@@ -1,5 +1,5 @@
 // What a store must answer and hold, written a second time: in memory, slow and plain. It uses only
-// the library's public types. It follows the kubelet; what Rules::kClosed does differently is in
+// the library's public types. It follows the kubelet; what Mode::kStrict does differently is in
 // model_evidence.cc, and elsewhere where it says so.
 
 #ifndef WAYBILL_TESTS_SUPPORT_MODEL_H_
@@ -84,7 +84,7 @@ class Model {
   using CopyKey = std::pair<std::string, std::string>;    // image ref, handler as it is stored
   using IntentKey = std::pair<std::string, std::string>;  // image, handler as it is stored
 
-  explicit Model(Rules rules) : closed_(rules == Rules::kClosed) {}
+  explicit Model(Mode rules) : closed_(rules == Mode::kStrict) {}
 
   void set_now(Timestamp now, BootTime boot = {}) {
     now_ = now;
@@ -143,7 +143,7 @@ class Model {
   PruneReport Prune(const std::vector<ListedImage>& images, std::uint64_t token);
   PruneReport PruneBefore(const std::vector<ListedImage>& images, Timestamp until);
 
-  // --- Rules::kClosed (model_evidence.cc)
+  // --- Mode::kStrict (model_evidence.cc)
 
   // nullopt: refused, since the token is older than one that was observed. `judged` is left empty.
   std::optional<ClassifyReport> Observe(const ImageList& list, bool allow_empty);
@@ -307,7 +307,7 @@ class Model {
   // Whether a list is committed for the time alone, by which ages are measured.
   bool MustKeepTime() const;
 
-  // --- Rules::kClosed
+  // --- Mode::kStrict
 
   // One image of a list, for one handler.
   struct Listed {

@@ -1,4 +1,4 @@
-// What the model makes of lists, of the ledger and of open pulls: Rules::kClosed.
+// What the model makes of lists, of the ledger and of open pulls: Mode::kStrict.
 
 #include <algorithm>
 #include <chrono>

@@ -68,9 +68,9 @@ inline PullId Cancel(NodeStore& store, std::string_view image) {
 // A row that both sets of rules share: of a store, or of the rules.
 template <typename Row>
 void UnderBothRules(Row row) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     BOOST_TEST_CONTEXT("rules: " << WordOf(rules)) {
-      if constexpr (std::is_invocable_v<Row, Rules>) {
+      if constexpr (std::is_invocable_v<Row, Mode>) {
         row(rules);
       } else {
         ScratchStore store(rules);

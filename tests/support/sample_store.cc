@@ -48,7 +48,7 @@ void WriteHeldPod(const std::filesystem::path& directory) {
 
 std::vector<Asking> AllAskings() {
   std::vector<Asking> all;
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     for (const Verification mode :
          {Verification::kNeverVerifyPreloadedImages, Verification::kAlwaysVerify}) {
       all.push_back({rules, mode});
@@ -81,7 +81,7 @@ SampleStore MakeSampleStore(int more_records) {
 
   SampleStore sample;
   // It remembers no witness: its file is opened elsewhere, beside another one.
-  ScratchStore store(Rules::kClosed, {}, {}, false);
+  ScratchStore store(Mode::kStrict, {}, {}, false);
   const auto note = [&] { sample.history.push_back(ReadFile(store.directory() / "data.mdb")); };
   WriteRecordFile(store.kubelet_directory(), "pulled", RefOf("unreadable"), "{");
   WriteRecordFile(store.kubelet_directory(), "pulling", ImageOf("unreadable-pull"), "{");

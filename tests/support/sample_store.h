@@ -20,9 +20,9 @@ struct Probe {
   std::string runtime_handler;
 };
 
-// Rules and a policy under which probes are asked.
+// Mode and a policy under which probes are asked.
 struct Asking {
-  Rules rules;
+  Mode rules;
   Verification mode;
 };
 std::vector<Asking> AllAskings();

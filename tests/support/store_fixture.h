@@ -24,7 +24,7 @@
 
 namespace waybill::testing {
 
-inline constexpr Rules kBothRules[] = {Rules::kKubelet, Rules::kClosed};
+inline constexpr Mode kBothRules[] = {Mode::kKubelet, Mode::kStrict};
 
 // The value, or an exception with the error's text: for steps that a test takes for granted.
 template <typename T>
@@ -40,7 +40,7 @@ inline VerificationPolicy MakePolicy(Verification mode, std::vector<std::string>
 
 // A store below `directory` with a witness beside it, a clock that stands still and a small map.
 inline NodeStoreOptions OptionsIn(const std::filesystem::path& directory,
-                                  Rules rules = Rules::kClosed) {
+                                  Mode rules = Mode::kStrict) {
   NodeStoreOptions options{.directory = directory / "store",
                            .witness = Witness::At(directory / "witness")};
   options.rules = rules;
@@ -58,7 +58,7 @@ inline Decision DecisionOf(NodeStore& store, const ImageCopy& copy, Pod pod = Po
 class ScratchStore {
  public:
   // Opens at once: the default policy, and a node without images.
-  explicit ScratchStore(Rules rules, VerificationPolicy policy = {},
+  explicit ScratchStore(Mode rules, VerificationPolicy policy = {},
                         std::vector<ListedImage> images = {}, bool with_witness = true)
       : rules_(rules), policy_(std::move(policy)), with_witness_(with_witness) {
     std::filesystem::create_directory(kubelet_directory());
@@ -68,7 +68,7 @@ class ScratchStore {
   NodeStore* operator->() { return store_.get(); }
   NodeStore& operator*() { return *store_; }
   FakeClock& clock() { return clock_; }
-  Rules rules() const { return rules_; }
+  Mode rules() const { return rules_; }
 
   std::filesystem::path directory() const { return scratch_ / "store"; }
   std::filesystem::path witness() const { return scratch_ / "witness"; }
@@ -140,7 +140,7 @@ class ScratchStore {
  private:
   TempDir scratch_;
   FakeClock clock_;
-  Rules rules_;
+  Mode rules_;
   VerificationPolicy policy_;
   EvidenceOptions evidence_;
   std::optional<std::size_t> tidied_at_once_;
@@ -150,10 +150,10 @@ class ScratchStore {
 
 // Fixtures.
 struct ClosedStore {
-  ScratchStore store{Rules::kClosed};
+  ScratchStore store{Mode::kStrict};
 };
 struct KubeletStore {
-  ScratchStore store{Rules::kKubelet};
+  ScratchStore store{Mode::kKubelet};
 };
 
 // Whether the ledger has the image, and says that it is gone.

@@ -47,7 +47,7 @@ bool Opens(ScratchStore& store, const ImagePullSecret& secret, std::size_t ref) 
 // A decision that begins after a Secret was forgotten never opens, and nobody sees half of it:
 // where one image is closed for the Secret, so are the others.
 BOOST_AUTO_TEST_CASE(deciding_while_credentials_are_forgotten) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     ScratchStore store(rules);
     store.TidyAtOnce(1);
     std::atomic<std::size_t> proven{0};     // rounds whose Secrets opened all images

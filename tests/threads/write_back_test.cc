@@ -40,7 +40,7 @@ int Rotate(ScratchStore& store, std::size_t thread, int times) {
 
 BOOST_AUTO_TEST_CASE(none_is_lost_before_a_flush) {
   constexpr std::size_t kThreads = 3;
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   for (std::size_t thread = 0; thread < kThreads; ++thread) {
     BOOST_REQUIRE(store->RecordPullIntent({.image = kImage}));
     BOOST_REQUIRE(store->RecordImagePulled({.image = kImage, .image_ref = RefOf(thread)},

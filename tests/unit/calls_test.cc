@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(stale_observer)
 
 BOOST_AUTO_TEST_CASE(without_its_witness_a_store_is_shown_and_opens_nothing) {
-  for (const Rules rules : {Rules::kClosed, Rules::kKubelet}) {
+  for (const Mode rules : {Mode::kStrict, Mode::kKubelet}) {
     ScratchStore store(rules);
     store.Pull("nginx", "ref", ImagePullCredentials{.node_pods_accessible = true});
     BOOST_TEST(!store.Check("nginx", "ref").pull);
@@ -365,7 +365,7 @@ BOOST_AUTO_TEST_SUITE(limits)
 // A limit: "The check at opening reads the whole file"
 BOOST_AUTO_TEST_CASE(bytes_of_a_record) {
   constexpr std::size_t kRecords = 2000;
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   for (std::size_t i = 0; i < kRecords; ++i) {
     ImagePulledRecord record;
     record.image_ref = "sha256:" + std::string(64 - 4, 'a') + std::to_string(1000 + i);
@@ -381,7 +381,7 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_record) {
 // A limit: "Without a witness"
 BOOST_AUTO_TEST_CASE(a_wiped_store_without_a_witness) {
   for (const bool has_witness : {false, true}) {
-    ScratchStore store(Rules::kClosed, {}, {}, has_witness);
+    ScratchStore store(Mode::kStrict, {}, {}, has_witness);
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     store.Stop();
     std::filesystem::remove_all(store.directory());

@@ -106,7 +106,7 @@ BOOST_FIXTURE_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody, Closed
 BOOST_AUTO_TEST_CASE(a_second_writer_is_refused_where_owner_lock_was_removed) {
   Process second;
   Process successor;
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   std::filesystem::remove(store.directory() / "owner.lock");
   BOOST_TEST(second.Intends(store.directory()) == "owned");
   ExpectError(store->PutIntent({.image = "registry.example/mine:1"}), ErrorCode::kOwned);
@@ -161,7 +161,7 @@ struct Alone {
   }
 
   Result<void> StoreIntent(internal::StoreTxn& txn, const std::string& image) {
-    auto stored = internal::StoreIntent(txn, image, "", Rules::kClosed, BootTime());
+    auto stored = internal::StoreIntent(txn, image, "", Mode::kStrict, BootTime());
     return stored ? Result<void>() : stored.error();
   }
 
@@ -176,7 +176,7 @@ struct Alone {
 // Also if that commit fails: then each is committed alone.
 BOOST_AUTO_TEST_CASE(who_comes_while_a_change_runs_joins_its_commit) {
   for (const bool fails : {false, true}) {
-    ScratchStore store(Rules::kClosed);
+    ScratchStore store(Mode::kStrict);
     const NodeStoreOptions options = store.Options({});
     store.Stop();
     {
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
   constexpr int kCallers = 24;
   constexpr int kRounds = 20;
   enum : int { kBeforeWriting, kAfterWriting, kSucceeds, kKinds };
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   const NodeStoreOptions options = store.Options({});
   store.Stop();
   {

@@ -24,10 +24,10 @@ BOOST_AUTO_TEST_CASE(no_way_opens_under_the_closed_rules) {
   BOOST_TEST(!WaysTheKubeletOpens().empty());
   for (const Way& way : WaysTheKubeletOpens()) {
     BOOST_TEST_CONTEXT(way.name) {
-      const Decision kubelet = way.play(Rules::kKubelet);
+      const Decision kubelet = way.play(Mode::kKubelet);
       BOOST_TEST_INFO("kubelet rules: " << ReasonText(kubelet.reason));
       BOOST_TEST(kubelet.pull != way.opens_under_kubelet_rules);
-      const Decision closed = way.play(Rules::kClosed);
+      const Decision closed = way.play(Mode::kStrict);
       BOOST_TEST_INFO("closed rules: " << ReasonText(closed.reason));
       BOOST_TEST(closed.pull);
     }
@@ -46,10 +46,10 @@ void Play(std::span<const EvidenceWay> ways) {
   for (const EvidenceWay& way : ways) {
     BOOST_TEST_CONTEXT(way.name) {
       BOOST_TEST(names.insert(way.name).second);
-      const Decision kubelet = way.play(Rules::kKubelet);
+      const Decision kubelet = way.play(Mode::kKubelet);
       BOOST_TEST_INFO("kubelet rules: " << ReasonText(kubelet.reason));
       BOOST_TEST(kubelet.pull != way.open_under_kubelet_rules);
-      const Decision closed = way.play(Rules::kClosed);
+      const Decision closed = way.play(Mode::kStrict);
       BOOST_TEST_INFO("closed rules: " << ReasonText(closed.reason));
       BOOST_TEST(closed.pull != way.open_under_closed_rules);
     }
@@ -102,7 +102,7 @@ Decision DecideWhile(ScratchStore& store, bool deferred, Pod pod,
 
 // An image of one tenant, whose record is not remembered once it is gone.
 struct RecordOfA : ScratchStore {
-  explicit RecordOfA(Rules rules) : ScratchStore(rules) {
+  explicit RecordOfA(Mode rules) : ScratchStore(rules) {
     RememberNothing();
     Pull(kImage, kRef, WithSecret(kSecretA));
   }
@@ -180,14 +180,14 @@ BOOST_AUTO_TEST_CASE(what_happens_while_credentials_are_fetched_opens_nothing) {
        authenticate, found, true},
   };
   for (const auto& row : rows) {
-    for (const Rules rules : kBothRules) {
-      if (rules == Rules::kKubelet && !row.kubelet) continue;
+    for (const Mode rules : kBothRules) {
+      if (rules == Mode::kKubelet && !row.kubelet) continue;
       for (const bool deferred : {false, true}) {
         BOOST_TEST_CONTEXT(row.what << ", rules: " << WordOf(rules) << ", deferred: " << deferred) {
           RecordOfA store(rules);
           const Decision decision =
               DecideWhile(store, deferred, row.pod, [&] { row.meanwhile(store); });
-          const Answer& answer = rules == Rules::kClosed ? row.closed : *row.kubelet;
+          const Answer& answer = rules == Mode::kStrict ? row.closed : *row.kubelet;
           Expect(decision, answer.pull, answer.result, answer.reason);
           BOOST_TEST(decision.credentials_read);
           ExpectCounted(store, answer.result);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(what_happens_while_credentials_are_fetched_opens_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(the_outer_question_counts_what_it_answered) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     RecordOfA store(rules);
     Fetched source(Pod(kStranger), [&] { PruneTheRecord(store); });
     const EnsureOutcome outcome =
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(the_outer_question_counts_what_it_answered) {
 }
 
 BOOST_AUTO_TEST_CASE(fetching_that_throws_is_counted_as_an_error) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     RecordOfA store(rules);
     Fetched source(Pod(kSecretA), [] { throw 1; });
     const EnsureOutcome outcome =
@@ -272,9 +272,9 @@ const ImagePullSecret kCopy = MakeSecret("team-b", "copy", "uid-b", "hash-a-2");
 
 // A store whose writers wait for as long as the gate is held.
 struct GatedStore {
-  explicit GatedStore(Rules rules) : scratch(rules) {
+  explicit GatedStore(Mode rules) : scratch(rules) {
     scratch.Pull(kImage, kRef, WithSecret(kSecretA));
-    if (rules == Rules::kClosed) {
+    if (rules == Mode::kStrict) {
       Must(scratch->AddToLedger({.id = std::string(kRef2)}, "test", "preloaded"));
     }
     scratch.Stop();
@@ -295,7 +295,7 @@ struct GatedStore {
 
 BOOST_AUTO_TEST_CASE(a_copy_in_another_namespace_that_asks_at_once_need_not_pull) {
   for (const Way way : {Way::kAtHand, Way::kFetched, Way::kDeferred}) {
-    ScratchStore store(Rules::kKubelet);
+    ScratchStore store(Mode::kKubelet);
     int pulls = 0;
     for (int i = 0; i < 100; ++i) {
       const std::string ref = std::string(kRef) + std::to_string(i);
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_copy_in_another_namespace_that_asks_at_once_need_not_pull
 }
 
 BOOST_AUTO_TEST_CASE(only_who_would_have_to_pull_waits_and_under_kubelet_rules_only) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     GatedStore gated(rules);
     const std::lock_guard held(gated.gate);  // nothing is written meanwhile
     BOOST_TEST(!MustPull(*gated.store, kRef, kRotated, Way::kAtHand));
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(only_who_would_have_to_pull_waits_and_under_kubelet_rules_o
     BOOST_TEST(!MustPull(*gated.store, kRef, kSecretA, Way::kAtHand));
     // Another image's: it is preloaded.
     BOOST_TEST(!MustPull(*gated.store, kRef2, kSecretB, Way::kAtHand));
-    if (rules == Rules::kClosed) {
+    if (rules == Mode::kStrict) {
       for (const Way way : {Way::kAtHand, Way::kFetched, Way::kDeferred}) {
         BOOST_TEST(MustPull(*gated.store, kRef, kCopy, way));
       }
@@ -347,7 +347,7 @@ class Stranger final : public CredentialSource {
 
 BOOST_AUTO_TEST_CASE(a_record_that_goes_between_the_looks_leaves_nothing_preloaded) {
   for (const bool may_block : {false, true}) {
-    GatedStore gated(Rules::kKubelet);
+    GatedStore gated(Mode::kKubelet);
     NodeStore& store = *gated.store;
     std::unique_lock held(gated.gate);
     BOOST_REQUIRE(!MustPull(store, kRef, kRotated, Way::kAtHand));  // is queued

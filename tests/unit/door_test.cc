@@ -695,7 +695,7 @@ BOOST_AUTO_TEST_CASE(options_are_read_strictly) {
   BOOST_TEST((options.directory == "/store" && options.loss_marker == "none"));
   BOOST_TEST(options.kubelet_directory == "/k");
   BOOST_TEST((options.images.value().size() == 1U && options.runtimes.value().size() == 1U));
-  BOOST_TEST((options.settings.mode == Rules::kKubelet && options.settings.max_age_seconds == 7U));
+  BOOST_TEST((options.settings.mode == Mode::kKubelet && options.settings.max_age_seconds == 7U));
   BOOST_TEST((options.preloaded && options.preloaded->empty() && options.first_start_closes));
   BOOST_TEST((!options.create && !options.migrate && options.skip_unreadable));
   BOOST_TEST((options.continues_pulls && options.allow_untested_lmdb));

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_digest_has_one_spelling_and_three_plain_ones) {
 
 BOOST_AUTO_TEST_CASE(going_back_opens_nothing_that_is_in_quarantine) {
   for (const bool has_record : {false, true}) {
-    ScratchStore store(Rules::kClosed);
+    ScratchStore store(Mode::kStrict);
     if (has_record) store.Pull(kImage, kByDigest, WithSecret(kSecretA));
     Must(store->AddToLedger(Entry(), "operator", "preloaded"));
     ObservePart(*store, {Entry()});

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(whatever_a_full_store_took_it_can_still_delete) {
     const TempDir scratch;
     FakeClock clock;
     NodeStoreOptions options = SmallStore(scratch, clock, kMiB);
-    options.rules = draw.OneIn(2) ? Rules::kClosed : Rules::kKubelet;
+    options.rules = draw.OneIn(2) ? Mode::kStrict : Mode::kKubelet;
     options.evidence.remember = std::chrono::seconds(0);
     const auto store = Must(NodeStore::Open(options));
     std::vector<std::string> refs;
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(whatever_a_full_store_took_it_can_still_delete) {
 
 // Every page of the table is touched: more than a full store can copy in one transaction.
 BOOST_AUTO_TEST_CASE(every_other_record_of_a_full_store_can_be_pruned) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     const TempDir scratch;
     FakeClock clock;
     NodeStoreOptions options = SmallStore(scratch, clock, 8 * kMiB);

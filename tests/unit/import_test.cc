@@ -53,7 +53,7 @@ std::string RefOf(int i) { return "sha256:" + Sha256Hex(std::to_string(i)); }
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     constexpr int kFiles = 1500;  // several transactions
     ScratchStore store(rules);
     store.Vanish();
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
 
 // Whether the files are read before or after it: by the hash in their names.
 BOOST_AUTO_TEST_CASE(a_misfiled_record_closes_its_place_and_no_sound_record) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     int before = 0;
     for (int i = 0; i < 8; ++i) {
       const std::string sound = RefOf(2 * i);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_misfiled_record_closes_its_place_and_no_sound_record) {
 }
 
 BOOST_AUTO_TEST_CASE(a_misfiled_intent_is_an_intent_of_what_it_is_about) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     const std::string other = "registry.example.com/other/app:v1";
     ScratchStore store(rules);
     Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
@@ -215,7 +215,7 @@ bool Tells(const std::vector<std::string>& problems, const std::string& part) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(what_somebody_else_may_have_written_opens_nothing) {
-  for (const Rules rules : {Rules::kKubelet, Rules::kClosed}) {
+  for (const Mode rules : {Mode::kKubelet, Mode::kStrict}) {
     for (const bool first_start : {true, false}) {
       for (const Planting& planting : Plantings()) {
         if (planting.needs_root && geteuid() != 0) continue;
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(what_was_taken_before_stays_whoever_may_write_it_now) {
   for (const Planting& planting : Plantings()) {
     if (planting.needs_root && geteuid() != 0) continue;
     if (planting.why == "symlink") continue;
-    ScratchStore store(Rules::kClosed);
+    ScratchStore store(Mode::kStrict);
     WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
     const ListedImage image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
     store.Restart({image});
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(what_was_taken_before_stays_whoever_may_write_it_now) {
 
 BOOST_AUTO_TEST_CASE(an_intent_of_somebody_else_closes_and_a_preloaded_record_opens_nothing) {
   for (const bool fifo : {false, true}) {
-    ScratchStore store(Rules::kClosed);
+    ScratchStore store(Mode::kStrict);
     WriteRecordFile(store.kubelet_directory(), "pulling", kImage, IntentJson(kImage));
     WriteRecordFile(
         store.kubelet_directory(), "observed-preloaded", kRef,
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(an_intent_of_somebody_else_closes_and_a_preloaded_record_op
 BOOST_AUTO_TEST_CASE(folders_behind_symlinks_are_taken_over) {
   for (const bool relative : {false, true}) {
     for (const std::string name : {"", "pulled", "pulling"}) {
-      ScratchStore store(Rules::kClosed);
+      ScratchStore store(Mode::kStrict);
       const Path kubelet = store.kubelet_directory();
       Chmod(kubelet, 0755);
       WriteRecordFile(kubelet, "pulled", kRef, RecordJson(kRef, kSecretA));
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(a_symlink_that_others_can_change_leads_to_nothing_that_coun
   for (const auto& [why, spoil] : ways) {
     if (geteuid() != 0 && why == "belongs to user 65534") continue;
     for (const std::string name : {"", "pulled"}) {
-      ScratchStore store(Rules::kClosed);
+      ScratchStore store(Mode::kStrict);
       store.Vanish();
       const Path kubelet = store.kubelet_directory();
       WriteRecordFile(kubelet, "pulled", kRef, RecordJson(kRef, kSecretA));
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(a_symlink_that_others_can_change_leads_to_nothing_that_coun
 // Nobody writes that by chance; a missing line end anybody does.
 BOOST_AUTO_TEST_CASE(an_intent_without_a_line_end_is_a_kubelets) {
   for (const std::string_view end : {"", "\n", " ", "\n\t", "\n \t\t \t  \t ", " \t\t \t  \t"}) {
-    ScratchStore store(Rules::kClosed);
+    ScratchStore store(Mode::kStrict);
     WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
     store.Restart();
     WriteRecordFile(store.kubelet_directory(), "pulling", kImage,
@@ -426,7 +426,7 @@ std::string RecordFor(std::string_view ref) {
 
 // A node whose kubelet directory was taken over.
 struct Node : ScratchStore {
-  Node() : ScratchStore(Rules::kClosed) {
+  Node() : ScratchStore(Mode::kStrict) {
     WriteRecordFile(kubelet_directory(), "pulled", kRef2, RecordFor(kRef2));
     Stop();
     Open(Gap::kNo, std::vector<ListedImage>());

@@ -365,7 +365,7 @@ ExportReport ExportTo(const NodeStore& store, const std::filesystem::path& direc
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(importing_what_was_exported_is_the_identity) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     for (const std::string fixture : {"kubelet-v1.33", "kubelet-v1.36"}) {
       ScratchStore first(rules);
       std::filesystem::copy(kFixtures / fixture, first.kubelet_directory(), kCopyAll);
@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(importing_what_was_exported_is_the_identity) {
       ScratchStore second(rules);
       const ExportReport report = ExportTo(*first, second.kubelet_directory());
       BOOST_TEST(report.records == before.records.size());
-      BOOST_TEST((report.spellings != 0) == (rules == Rules::kClosed));
+      BOOST_TEST((report.spellings != 0) == (rules == Mode::kStrict));
       BOOST_TEST(report.intents == before.intents.size());
       BOOST_TEST(report.preloaded == 1U);
       BOOST_TEST(report.closed == 2U);
@@ -466,7 +466,7 @@ std::vector<std::string> Aside(const std::filesystem::path& kubelet_directory) {
 
 BOOST_AUTO_TEST_CASE(what_exports_replaced_goes_but_for_what_nobody_else_has) {
   for (const bool is_known : {true, false}) {
-    ScratchStore store(Rules::kClosed);
+    ScratchStore store(Mode::kStrict);
     const std::filesystem::path& kubelet = store.kubelet_directory();
     std::filesystem::copy(kFixtures / "kubelet-v1.36", kubelet, kCopyAll);
     WriteRecordFile(kubelet, "pulling", "half", "[]");

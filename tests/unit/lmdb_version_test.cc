@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_not_tested_is_refused_unless_it_is_allowed) {
       AllowUntestedLmdb(false);
     }
   } const reset;
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   store.Stop();
   Must(MigrateStore({.directory = store.directory(), .to = 1}));
   const auto backup = Must(MigrateStore({.directory = store.directory()})).backup;
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(those_that_the_message_names_are_used_and_no_others) {
   struct Reset {
     ~Reset() { patch = -1; }
   } const reset;
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   store.Stop();
   patch = 99;
   const auto refused = NodeStore::Observe({.directory = store.directory()});

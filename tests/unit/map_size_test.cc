@@ -247,7 +247,7 @@ void Fill(ScratchStore& store) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(it_ends_at_the_total_and_changes_no_answer) {
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   Fill(store);
   const auto file_bytes = std::filesystem::file_size(store.directory() / "data.mdb");
   const VerifyReport plain = Must(store->Verify());
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(it_ends_at_the_total_and_changes_no_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(stopped_at_any_call_it_gives_no_answer_and_the_store_goes_on) {
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   Fill(store);
   Calls all;
   Must(store->Verify(Into(all)));

@@ -73,7 +73,7 @@ BOOST_FIXTURE_TEST_CASE(names_stay, ClosedStore) {
 }
 
 BOOST_AUTO_TEST_CASE(decisions_are_counted_by_reason) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     ScratchStore store(rules);
     const ImagePullSecret secret = MakeSecret("ns", "s", "uid", "hash");
     store.Pull(kImage, kRef, WithSecret(secret));
@@ -143,7 +143,7 @@ BOOST_FIXTURE_TEST_CASE(a_store_that_cannot_be_read_has_no_gauges, ClosedStore) 
 }
 
 BOOST_AUTO_TEST_CASE(pulls_are_counted_by_outcome_and_class) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     ScratchStore store(rules);
     FakeClock& clock = store.clock();
     BOOST_TEST(!Series(*store).contains("waybill_pull_durations_total"));
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(pulls_are_counted_by_outcome_and_class) {
 }
 
 BOOST_AUTO_TEST_CASE(each_opening_counts_from_0_and_times_no_pull_of_another_process) {
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   const ImageCopy copy = {.image = kImage, .image_ref = kRef};
   const PullId first = Must(store->RecordPullIntent(copy));
   const PullId second = Must(store->RecordPullIntent(copy));
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(each_opening_counts_from_0_and_times_no_pull_of_another_pro
 }
 
 BOOST_AUTO_TEST_CASE(what_closes_images_is_counted) {
-  ScratchStore store(Rules::kClosed, {},
+  ScratchStore store(Mode::kStrict, {},
                      {{.id = std::string(kRef), .repo_tags = {"r.example/a:1"}}});
   BOOST_TEST(Series(*store).at("waybill_preloaded_images") == 1);
   const PullId failed = Must(store->RecordPullIntent({.image = "r.example/b:1"}));

@@ -473,7 +473,7 @@ BOOST_AUTO_TEST_CASE(a_spelling_of_two_records_gets_the_same_one_in_every_store)
   const std::string digest = "registry.example.com/team/app@" + kDigest;
   for (int store = 0; store < 12; ++store) {
     const TempDir scratch;
-    const auto open = [&](Rules rules) {
+    const auto open = [&](Mode rules) {
       return Must(NodeStore::Open(OptionsIn(scratch.path(), rules)));
     };
     const auto pull = [](NodeStore& opened, std::string_view ref, const ImagePullSecret& secret) {
@@ -482,15 +482,15 @@ BOOST_AUTO_TEST_CASE(a_spelling_of_two_records_gets_the_same_one_in_every_store)
       Must(opened.RecordImagePulled(copy, WithSecret(secret), {.pull = id}));
     };
     {
-      const auto opened = open(Rules::kClosed);
+      const auto opened = open(Mode::kStrict);
       pull(*opened, kRef, kSecretA);
       Must(opened->ObserveImages({.images = {{.id = std::string(kRef), .repo_digests = {digest}}},
                                   .token = Must(opened->BeginList())}));
     }
-    pull(*open(Rules::kKubelet), digest, kSecretB);
-    BOOST_TEST(Must(open(Rules::kClosed)->ListRecords()).size() == 2U);
+    pull(*open(Mode::kKubelet), digest, kSecretB);
+    BOOST_TEST(Must(open(Mode::kStrict)->ListRecords()).size() == 2U);
     Must(MigrateStore({.directory = scratch.path() / "store", .to = 4, .accept_loss = true}));
-    const auto opened = open(Rules::kKubelet);
+    const auto opened = open(Mode::kKubelet);
     const auto record = Must(opened->GetRecord({.image_ref = bare}));
     BOOST_TEST((record.credential_mapping.at(std::string(kName)).kubernetes_secrets ==
                 std::vector<ImagePullSecret>{kSecretB}));

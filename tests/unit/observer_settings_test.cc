@@ -119,7 +119,7 @@ class Node {
   std::unique_ptr<ChildProcess> owner_;
 };
 
-Settings Of(Policy policy, Rules mode = Rules::kClosed) {
+Settings Of(Policy policy, Mode mode = Mode::kStrict) {
   return {.mode = mode, .policy = std::move(policy)};
 }
 Settings Allowing(std::vector<std::string> allowlist, bool preloaded_only = false) {
@@ -135,7 +135,7 @@ Settings Until(std::uint64_t seconds) { return {.max_age_seconds = seconds}; }
 const Settings kNever = Of({.verification = Verification::kNeverVerify});
 const Settings kDefault;
 const Settings kAlways = Of({.verification = Verification::kAlwaysVerify});
-const Settings kAsKubelet = Of({}, Rules::kKubelet);
+const Settings kAsKubelet = Of({}, Mode::kKubelet);
 
 }  // namespace
 
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_laxer_one_opens_nothing) {
       {"kubelet under kubelet", kAsKubelet, kAsKubelet, kUnseen, true},
       {"strict under kubelet", kAsKubelet, kDefault, kProven, true},
       {"kubelet and Always under strict", kDefault,
-       Of({.verification = Verification::kAlwaysVerify}, Rules::kKubelet), kProven, false},
+       Of({.verification = Verification::kAlwaysVerify}, Mode::kKubelet), kProven, false},
       {"Never under Preloaded", kDefault, kNever, kClosed, false},
       {"Never under Always", kAlways, kNever, kClosed, false},
       {"Never under Allowlisted", Allowing({all}), kNever, kClosed, false},

@@ -140,7 +140,7 @@ BOOST_FIXTURE_TEST_CASE(an_id_of_a_pull_that_is_over_ends_nothing, ClosedStore) 
 }
 
 BOOST_AUTO_TEST_CASE(an_id_that_never_was_or_is_of_another_string_is_refused) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     ScratchStore store(rules);
     const PullId own = Begin(store);
     const PullId other = Begin(store, kOther);
@@ -184,8 +184,8 @@ BOOST_FIXTURE_TEST_CASE(a_token_that_was_drawn_later_than_now, ClosedStore) {
 // A script draws a token, the store is lost and made anew: the number would pass for one of its
 // own.
 BOOST_AUTO_TEST_CASE(a_token_of_another_store) {
-  ScratchStore lost(Rules::kClosed);
-  ScratchStore store(Rules::kClosed);
+  ScratchStore lost(Mode::kStrict);
+  ScratchStore store(Mode::kStrict);
   Begin(store);
   Fail(store, PullFailure::kUnknown);
   const ListToken foreign = Must(lost->BeginList());
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(rules_that_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(an_explanation_says_who_checked) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     for (const auto checker : kOthers) {
       ScratchStore store(rules, Must(VerificationPolicy().WithProofs({{"", Proofs::kRegistry}})));
       Must(Pull(store, {.checker = checker}));
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(an_explanation_says_who_checked) {
 
 // What a mirror answered afterwards opens it, though the registry's proof is still in the record.
 BOOST_AUTO_TEST_CASE(a_registrys_proof_that_was_forgotten_stands_in_no_ones_way) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     ScratchStore store(rules);
     store.TidyAtOnce(1);
     const auto pull = [&](std::string_view ref, VerifiedBy checker) {
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(a_registrys_proof_that_was_forgotten_stands_in_no_ones_way)
 }
 
 BOOST_AUTO_TEST_CASE(terms_that_are_refused) {
-  ScratchStore store(Rules::kClosed);
+  ScratchStore store(Mode::kStrict);
   ExpectError(Pull(store, {.checker = static_cast<VerifiedBy>(4)}), ErrorCode::kInvalidArgument,
               "checker");
   for (const std::int64_t second :

@@ -181,7 +181,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_file_of_another_database_is_replaced, ClosedStore
   for (int i = 0; i < 5; ++i) {
     Must(store->PutIntent({.image = "registry.example/" + std::to_string(i)}));
   }
-  ScratchStore other(Rules::kClosed);
+  ScratchStore other(Mode::kStrict);
   Must(other->PutIntent({.image = "registry.example/other"}));
   other.Stop();
   // By another process, and with its mutexes as an observer has them: LMDB may destroy them at
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
   for (const auto* names : {&kFiles, &kFolders}) {
     for (const std::string& name : *names) {
       BOOST_TEST_CONTEXT(name) {
-        ScratchStore store(Rules::kClosed);
+        ScratchStore store(Mode::kStrict);
         MakeWhole(store);
         const fs::path place = store.directory() / name;
         const fs::path target = store.scratch() / "target";
@@ -366,7 +366,7 @@ BOOST_AUTO_TEST_CASE(files_of_somebody_else_are_refused) {
   if (geteuid() != 0) return;
   for (const char* name : {"data.mdb", "lock.mdb", "owner.lock", "backup", "quarantine"}) {
     BOOST_TEST_CONTEXT(name) {
-      ScratchStore store(Rules::kClosed);
+      ScratchStore store(Mode::kStrict);
       MakeWhole(store);
       BOOST_REQUIRE(chown((store.directory() / name).c_str(), 12345, 12345) == 0);
       RequireRefused(store);

@@ -236,7 +236,7 @@ void ExpectTwice(NodeStore& store, const Pod& pod, Reason reason, std::string_vi
 // Another process, which observes the store. Make it while this process has no store open.
 class Observer {
  public:
-  Observer(std::filesystem::path directory, Rules rules)
+  Observer(std::filesystem::path directory, Mode rules)
       : child_([directory = std::move(directory), rules]() -> ChildProcess::Serve {
           auto store = std::make_shared<std::unique_ptr<NodeStore>>();
           return [=](const std::string& namespace_name) {
@@ -275,7 +275,7 @@ std::size_t Overwrite(const std::filesystem::path& data, std::string_view from,
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(each_commit_is_seen_by_the_next_decision) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     ScratchStore store(rules);
     for (int i = 0; i < 20; ++i) {
       Must(store->PutRecord(RecordWith(kSecretA)));
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(each_commit_is_seen_by_the_next_decision) {
       ExpectTwice(*store, Pod(kSecretB), Reason::kSecretHashMatches);
       Must(store->DeleteRecord({.image_ref = kRef}));
       const Reason gone =
-          rules == Rules::kClosed ? Reason::kNoEvidence : Reason::kPolicyPresumedPreloaded;
+          rules == Mode::kStrict ? Reason::kNoEvidence : Reason::kPolicyPresumedPreloaded;
       ExpectTwice(*store, Pod(kSecretB), gone);
     }
   });
@@ -328,7 +328,7 @@ BOOST_FIXTURE_TEST_CASE(one_key_in_several_tables_is_not_confused, ClosedStore) 
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_copy_remembers_that_there_are_others) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     ScratchStore store(rules);
     Must(store->ReplaceRuntimeHandlers({{.name = "runc", .is_default = true}, {.name = "kata"}}));
     Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(a_missing_copy_remembers_that_there_are_others) {
     ExpectTwice(*store, Pod(kSecretA), Reason::kPulledForOtherHandler);
     Must(store->DeleteRecord({.image_ref = kRef, .runtime_handler = "kata"}));
     ExpectTwice(*store, Pod(kSecretA),
-                rules == Rules::kClosed ? Reason::kNoEvidence : Reason::kPolicyPresumedPreloaded);
+                rules == Mode::kStrict ? Reason::kNoEvidence : Reason::kPolicyPresumedPreloaded);
   });
 }
 
@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(a_value_is_verified_though_its_place_is_remembered) {
 
 // Both have the same seed, so the same keys, and the same transaction IDs.
 BOOST_AUTO_TEST_CASE(two_stores_in_one_process_are_not_confused) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     ScratchStore one(rules, {}, {}, false);
     ScratchStore other(rules, {}, {}, false);
     one.Stop();
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(two_stores_in_one_process_are_not_confused) {
 }
 
 BOOST_AUTO_TEST_CASE(an_observer_sees_each_commit_of_its_owner) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     ScratchStore store(rules);
     Must(store->PutRecord(RecordWith(kSecretA)));
     store.Stop();
@@ -389,14 +389,14 @@ BOOST_AUTO_TEST_CASE(an_observer_sees_each_commit_of_its_owner) {
       observer.ExpectTwice(kSecretA, Reason::kNoCredentialMatches);
       observer.ExpectTwice(kSecretB, Reason::kSecretHashMatches);
       Must(store->DeleteRecord({.image_ref = kRef}));
-      observer.ExpectTwice(kSecretB, rules == Rules::kClosed ? Reason::kNoEvidence
-                                                             : Reason::kPolicyPresumedPreloaded);
+      observer.ExpectTwice(kSecretB, rules == Mode::kStrict ? Reason::kNoEvidence
+                                                            : Reason::kPolicyPresumedPreloaded);
     }
   });
 }
 
 BOOST_AUTO_TEST_CASE(a_quarantine_entry_that_appears_is_seen) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     ScratchStore store(rules);
     Must(store->PutRecord(RecordWith(kSecretA)));
     // Not the only one: then the table's count alone would tell.
@@ -418,7 +418,7 @@ BOOST_AUTO_TEST_CASE(a_quarantine_entry_that_appears_is_seen) {
 
 // By a store with the same keys and the same transaction IDs.
 BOOST_AUTO_TEST_CASE(an_observer_whose_store_is_replaced_reads_the_new_one) {
-  UnderBothRules([](Rules rules) {
+  UnderBothRules([](Mode rules) {
     ScratchStore store(rules, {}, {}, false);
     Must(store->PutRecord(RecordWith(kSecretA, kRef2)));
     store.Stop();
@@ -428,7 +428,7 @@ BOOST_AUTO_TEST_CASE(an_observer_whose_store_is_replaced_reads_the_new_one) {
     store.Start();
     Must(store->PutRecord(RecordWith(kSecretB, "another ref")));
     observer.ExpectTwice(
-        kSecretA, rules == Rules::kClosed ? Reason::kNoEvidence : Reason::kPolicyPresumedPreloaded);
+        kSecretA, rules == Mode::kStrict ? Reason::kNoEvidence : Reason::kPolicyPresumedPreloaded);
     const auto sequence = Must(store->GetStatistics()).commit_sequence;
     store.Stop();
     std::filesystem::rename(store.directory(), store.scratch() / "replaced");

@@ -89,7 +89,7 @@ BOOST_FIXTURE_TEST_CASE(a_kubelet_that_compares_by_itself_does_not_know_of_a_for
   Must(store->ForgetCredential("hash-x"));
   BOOST_TEST(MustPull(store, kRotated));
   // A store without the revocation, under the kubelet's rules, is the kubelet after an export.
-  ScratchStore kubelet(Rules::kKubelet);
+  ScratchStore kubelet(Mode::kKubelet);
   Must(store->Export({.kubelet_directory = kubelet.kubelet_directory()}));
   kubelet.Restart();
   BOOST_TEST(!MustPull(kubelet, kRotated));
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_revocation_waits_for_all_that_the_kubelets_files_may_say)
        }},
   };
   for (const auto& [what, spoil] : cases) {
-    ScratchStore store(Rules::kClosed);
+    ScratchStore store(Mode::kStrict);
     PullTwo(store);
     const fs::path files = store.scratch() / "files";
     ImagePulledRecord record{.image_ref = std::string(kRef)};

@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(one_that_lost_its_store_does_not_serve) {
 
 BOOST_FIXTURE_TEST_CASE(the_owner_says_by_what_it_goes, Place) {
   OpenOptions options = Options();
-  options.settings.mode = Rules::kKubelet;
+  options.settings.mode = Mode::kKubelet;
   options.settings.policy = {.verification = Verification::kNeverVerifyAllowlistedImages,
                              .allowlist = {"z.example/x", "r.example/*"},
                              .registry_only = {"*", "r.example/y"}};

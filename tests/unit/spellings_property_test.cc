@@ -380,7 +380,7 @@ struct TwoOfOneIndex {
       .id = "sha256:" + std::string(64, 'a'), .repo_tags = {kPulled}, .repo_digests = {index}};
   ListedImage came{
       .id = "sha256:" + std::string(64, 'b'), .repo_tags = {kPulled}, .repo_digests = {index}};
-  ScratchStore store{Rules::kClosed};
+  ScratchStore store{Mode::kStrict};
 };
 
 // Although the list has a digest by which only that one was known.
@@ -421,7 +421,7 @@ BOOST_AUTO_TEST_CASE(a_pull_by_a_digest_that_turns_out_to_be_of_two_images) {
   for (int i = 0; i < 8; ++i) {
     const auto shown = static_cast<Shown>(i % 4);
     const bool was_preloaded = i >= 4;
-    ScratchStore store(Rules::kClosed);
+    ScratchStore store(Mode::kStrict);
     const auto observe = [&](const std::vector<ListedImage>& images, bool complete = true) {
       const ListToken token = Must(store->BeginList());
       Must(store->ObserveImages({.images = images, .token = token, .complete = complete}));

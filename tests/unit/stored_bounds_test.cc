@@ -80,7 +80,7 @@ std::string Bytes(std::size_t size) { return std::string(size, 'x'); }
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_rebuild_meets_an_intent_above_the_limits) {
-  for (const Rules rules : kBothRules) {
+  for (const Mode rules : kBothRules) {
     ScratchStore store(rules);
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     Must(store->RecordPullIntent({.image = "registry.example.com/other:v1"}));

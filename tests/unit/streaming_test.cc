@@ -605,7 +605,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_say_that_it_is_for_streams_is_left_alone) {
   for (std::size_t i = 0; i < damages.size(); ++i) {
     for (const bool is_node : {true, false}) {
       StreamingScene scene(true);
-      ScratchStore images(Rules::kClosed);
+      ScratchStore images(Mode::kStrict);
       StreamingOptions options = scene.Options();
       if (is_node) {
         Must(images->RecordPullIntent({.image = "docker.io/library/nginx"}));
@@ -712,7 +712,7 @@ BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
 // Version 6 does not say what a store is for.
 BOOST_AUTO_TEST_CASE(an_older_store_is_a_nodes_unless_it_was_of_streams) {
   for (const bool has_content : {false, true}) {
-    ScratchStore images(Rules::kClosed);
+    ScratchStore images(Mode::kStrict);
     if (has_content) Must(images->RecordPullIntent({.image = "docker.io/library/nginx"}));
     images.Stop();
     Must(MigrateStore({.directory = images.directory(), .to = 6, .accept_loss = true}));

@@ -38,7 +38,7 @@ constexpr const char* kHash = "0000000000000000000000000000000000000000000000000
 
 class Traced {
  public:
-  explicit Traced(TraceOptions options = {}, Rules rules = Rules::kClosed)
+  explicit Traced(TraceOptions options = {}, Mode rules = Mode::kStrict)
       : options_(std::move(options)), rules_(rules) {
     options_.path = directory_ / "node.trace";
     options_.written_within = std::chrono::milliseconds(10);
@@ -91,7 +91,7 @@ class Traced {
   testing::TempDir directory_;
   testing::FakeClock clock_;
   TraceOptions options_;
-  Rules rules_;
+  Mode rules_;
   std::unique_ptr<NodeStore> store_;
 };
 
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(pseudonyms_stay_over_a_restart_and_differ_between_traces) {
 }
 
 BOOST_AUTO_TEST_CASE(of_lists_only_changes_are_written) {
-  for (const Rules rules : testing::kBothRules) {
+  for (const Mode rules : testing::kBothRules) {
     Traced node({}, rules);
     ListedImage a{.id = "sha256:a", .repo_tags = {"a:1"}};
     a.bytes = 10;

@@ -72,7 +72,7 @@ class Committer {
     std::function<Timestamp()> clock = {};
     // How long the node runs. Missing: not known, so what counts by it stands still.
     BootClock boot_clock = {};
-    // Rules::kClosed: if the clock goes back, changes keep the latest time that the store knows.
+    // Mode::kStrict: if the clock goes back, changes keep the latest time that the store knows.
     bool time_never_goes_back = true;
     UndoLog* undo = nullptr;
     // If it allows that, commits flush once, into room ahead. If it is null, as at opening, they

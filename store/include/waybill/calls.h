@@ -351,7 +351,7 @@ struct Pool {
 
 // What an owner decides by. An observer is told the same.
 struct Settings {
-  Rules mode = Rules::kClosed;
+  Mode mode = Mode::kStrict;
   Policy policy = {};
   std::uint64_t max_age_seconds = 0;  // how long a proof counts; 0: for ever, or as remembered
   Pool pool = {};

@@ -1,6 +1,6 @@
-// The values that go in and out of a store. Each is described once in store/door/values.h, which says
-// by which names JSON has its members. Texts are UTF-8, times UTC. A member that says "set by the
-// store" is ignored in arguments.
+// The values that go in and out of a store. Each is described once in store/door/values.h, which
+// says by which names JSON has its members. Texts are UTF-8, times UTC. A member that says "set by
+// the store" is ignored in arguments.
 
 #ifndef WAYBILL_VALUES_H_
 #define WAYBILL_VALUES_H_
@@ -311,10 +311,10 @@ enum class PullPolicy : std::uint8_t { kAlways, kIfNotPresent, kNever };
 // --- Settings ------------------------------------------------------------------------------------
 
 // By which rules a store decides: the mode.
-enum class Rules : std::uint8_t {
+enum class Mode : std::uint8_t {
   // strict: an image is open only if a credential was proven for it, or if it is known to have come
   // to the node without the kubelet.
-  kClosed,
+  kStrict,
   // Every answer and every stored state is that of the kubelet v1.36.3, which presumes an image
   // preloaded if it has neither record nor intent.
   kKubelet,

@@ -49,7 +49,7 @@ bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::s
 
 // Closed rules: under any spelling of the ref's image.
 bool RefInQuarantine(const ReaderPool::Lease& snapshot, const Question& question) {
-  if (question.rules == Rules::kKubelet) {
+  if (question.rules == Mode::kKubelet) {
     return InQuarantine(snapshot, QuarantineKind::kImageRef, question.image_ref);
   }
   std::vector<std::string> refs;
@@ -62,7 +62,7 @@ bool RefInQuarantine(const ReaderPool::Lease& snapshot, const Question& question
 // Whether the file of an intent for the image can't be read. Closed rules: for any string with the
 // same full form, with or without a record. The kubelet looks for an intent only without one.
 bool IntentInQuarantine(const ReaderPool::Lease& snapshot, const Question& question) {
-  if (question.rules == Rules::kKubelet) {
+  if (question.rules == Mode::kKubelet) {
     return InQuarantine(snapshot, QuarantineKind::kImage, question.image);
   }
   const std::vector<std::string> images = EquivalentImages(question.image);
@@ -71,7 +71,7 @@ bool IntentInQuarantine(const ReaderPool::Lease& snapshot, const Question& quest
   });
 }
 
-// Rules::kKubelet: an intent for exactly this image string, under any runtime handler.
+// Mode::kKubelet: an intent for exactly this image string, under any runtime handler.
 Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question) {
   if (snapshot.state().digest(Table::kIntents).count == 0) {
     return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
@@ -122,7 +122,7 @@ struct Origin {
 
 Origin OriginWithoutRecord(const ReaderPool::Lease& snapshot, const Question& question,
                            Lookup other_copy) {
-  const bool closed = question.rules == Rules::kClosed;
+  const bool closed = question.rules == Mode::kStrict;
   const Lookup intent =
       closed || other_copy == Lookup::kFound ? Lookup::kAbsent : FindAnyIntent(snapshot, question);
   if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
@@ -172,7 +172,7 @@ Lookup FindStoredHandler(const ReaderPool::Lease& snapshot, std::string_view nam
 
 std::optional<Decision> AskLedger(const ReaderPool::Lease& snapshot, const Question& question,
                                   std::string_view runtime_handler) {
-  if (question.rules == Rules::kKubelet) return std::nullopt;
+  if (question.rules == Mode::kKubelet) return std::nullopt;
   Payload entry;
   const Lookup found = FindLedgerEntry(snapshot, question.image_ref, runtime_handler, entry);
   if (found == Lookup::kAbsent) return std::nullopt;
@@ -220,7 +220,7 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
       FindStoredHandler(snapshot, question.runtime_handler, result.runtime_handler);
   if (handler == Lookup::kAbsent) return answer(Fail(Reason::kRuntimeHandlerUnknown));
   if (handler == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
-  const bool closed = question.rules == Rules::kClosed;
+  const bool closed = question.rules == Mode::kStrict;
   const bool any_quarantine = snapshot.state().digest(Table::kQuarantine).count != 0;
   if (!any_quarantine && !snapshot.CountIsTrue(Table::kQuarantine)) {
     return answer(Fail(Reason::kRecordDamaged));
@@ -442,15 +442,15 @@ Decision CompareWithCopy(Payload record, std::string_view asked, const Question&
                : kNoneMatches;
 }
 
-Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Rules rules,
+Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Mode rules,
                           const PodCredentials& credentials, const Standing& standing) {
   if (later.decision) {
     Decision now = *later.decision;
     now.credentials_read = true;
     if (now.result == CheckResult::kError) return now;
-    return !first.pull && now.pull && rules == Rules::kClosed ? now : first;
+    return !first.pull && now.pull && rules == Mode::kStrict ? now : first;
   }
-  if (first.pull || rules == Rules::kKubelet) return first;
+  if (first.pull || rules == Mode::kKubelet) return first;
   SecretToStore ignored;
   const Decision now = CompareCredentials(*later.entry, credentials, standing, ignored);
   return now.pull ? now : first;

@@ -40,7 +40,7 @@ namespace waybill::internal {
 
 // What a decision is about.
 struct Question {
-  Rules rules;
+  Mode rules;
   const VerificationPolicy& policy;
   std::string_view image;
   std::string_view image_ref;
@@ -135,7 +135,7 @@ Decision CompareWithCopy(Payload record, std::string_view asked, const Question&
 // can only make the answer stricter: a record that became unreadable or does not verify is "pull"
 // under both sets of rules. Under closed rules the matching credentials must still be in a record.
 // Under the rules `kubelet` a record that is gone changes nothing: the kubelet looks only once.
-Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Rules rules,
+Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Mode rules,
                           const PodCredentials& credentials, const Standing& standing);
 
 // How many reasons there are. names.cc

@@ -332,8 +332,8 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ImageInList& 
   return Judgement{verdict, std::move(because)};
 }
 
-void Conclude(Rules rules, bool has_credentials, Explanation& why) {
-  const bool closed = rules == Rules::kClosed;
+void Conclude(Mode rules, bool has_credentials, Explanation& why) {
+  const bool closed = rules == Mode::kStrict;
   const std::string preload =
       closed ? "; if it came to the node without the kubelet, enter it in the ledger" : "";
   why.hint = kAPullProves;

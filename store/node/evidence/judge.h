@@ -95,7 +95,7 @@ class Givers {
 inline constexpr std::string_view kAPullProves =
     "a pod whose credentials the registry accepts pulls it, which proves them";
 // Sets `text` and `hint` of an explanation by its other members.
-void Conclude(Rules rules, bool has_credentials, Explanation& why);
+void Conclude(Mode rules, bool has_credentials, Explanation& why);
 
 // What of a pull a person wants to know: `the pull of "r/p:1" that began … and ended …`.
 std::string Describe(const UnresolvedPull& pull);

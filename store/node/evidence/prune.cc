@@ -22,7 +22,7 @@ namespace waybill::internal {
 
 namespace {
 
-bool OldEnough(const ImagePulledRecord& record, Rules rules, const PruneLimit& limit,
+bool OldEnough(const ImagePulledRecord& record, Mode rules, const PruneLimit& limit,
                Timestamp clock) {
   if (limit.by_stamp) return record.stamp <= limit.token;
   const bool younger = limit.mended_at != 0 && record.stamp >= limit.mended_at;
@@ -30,7 +30,7 @@ bool OldEnough(const ImagePulledRecord& record, Rules rules, const PruneLimit& l
   if (!record.last_updated) return true;
   Timestamp updated = *record.last_updated;
   // On disk the kubelet's times have whole seconds.
-  if (rules == Rules::kKubelet) updated.nanoseconds = 0;
+  if (rules == Mode::kKubelet) updated.nanoseconds = 0;
   return updated < limit.until;
 }
 
@@ -116,7 +116,7 @@ void SetMostRememberedForTests(std::size_t most) { most_remembered = most; }
 
 Result<void> ImagesOnNode::Add(const std::string& ref,
                                const std::optional<std::string>& runtime_handler) {
-  if (rules_ == Rules::kKubelet) {
+  if (rules_ == Mode::kKubelet) {
     handlers_[ref].insert(runtime_handler);
     return {};
   }
@@ -128,7 +128,7 @@ Result<void> ImagesOnNode::Add(const std::string& ref,
 
 void ImagesOnNode::AddDigest(const std::string& digest,
                              const std::optional<std::string>& runtime_handler) {
-  if (rules_ == Rules::kClosed) handlers_[SpellingOf(digest)].insert(runtime_handler);
+  if (rules_ == Mode::kStrict) handlers_[SpellingOf(digest)].insert(runtime_handler);
 }
 
 Result<ImagesOnNode::Handlers> ImagesOnNode::Find(const std::string& ref) const {
@@ -137,7 +137,7 @@ Result<ImagesOnNode::Handlers> ImagesOnNode::Find(const std::string& ref) const 
     const auto at = handlers_.find(key);
     if (at != handlers_.end()) found.insert(at->second.begin(), at->second.end());
   };
-  if (rules_ == Rules::kKubelet) {
+  if (rules_ == Mode::kKubelet) {
     add(ref);
     return found;
   }
@@ -147,7 +147,7 @@ Result<ImagesOnNode::Handlers> ImagesOnNode::Find(const std::string& ref) const 
   return found;
 }
 
-Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,
+Result<PrunedPart> PruneRecords(StoreTxn& txn, Mode rules, const ImagesOnNode& images,
                                 const PruneLimit& limit, const PrunePart& part) {
   PrunedPart pruned = {.report = part.before, .next = {}};
   PruneReport& report = pruned.report;
@@ -191,7 +191,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       return true;
     }
     // An operator's closing waits for its image, however long that is gone. What pulls proved goes.
-    const bool stays = rules == Rules::kClosed && record->closed_by_operator;
+    const bool stays = rules == Mode::kStrict && record->closed_by_operator;
     const bool is_over = txn.clocks().HasRunSince(record->absent_ran, limit.remember);
     if (record->absent_since && listed.empty() && (stays || !is_over)) {
       if (!stays) remembered.all.emplace_back(record->absent_ran, key);
@@ -203,7 +203,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
     if (stays && !listed.empty()) return keep(report.kept_in_list, *record);
-    if (rules == Rules::kClosed && listed.empty()) {
+    if (rules == Mode::kStrict && listed.empty()) {
       auto was_listed = TRY(WasListed(txn, record->image_ref));
       if (limit.spared != nullptr) {
         auto image = TRY(ImageOf(txn, record->image_ref));

@@ -40,14 +40,14 @@ struct PruneLimit {
   bool only_recorded = false;
 };
 
-// The images on the node, by every spelling that they are listed or known under. Rules::kKubelet
+// The images on the node, by every spelling that they are listed or known under. Mode::kKubelet
 // compares refs as they are.
 class ImagesOnNode {
  public:
   // nullopt: listed without a handler, so it may be any handler's.
   using Handlers = std::set<std::optional<std::string>>;
 
-  ImagesOnNode(Rules rules, const StoreTxn& txn) : rules_(rules), txn_(txn) {}
+  ImagesOnNode(Mode rules, const StoreTxn& txn) : rules_(rules), txn_(txn) {}
   // `runtime_handler` is as stored, "" for the default one.
   Result<void> Add(const std::string& ref, const std::optional<std::string>& runtime_handler);
   // One of its repo digests. It may be known as that of an image that is not on the node any more.
@@ -56,7 +56,7 @@ class ImagesOnNode {
   Result<Handlers> Find(const std::string& ref) const;
 
  private:
-  Rules rules_;
+  Mode rules_;
   const StoreTxn& txn_;
   std::unordered_map<std::string, Handlers> handlers_;
 };
@@ -81,7 +81,7 @@ struct PrunedPart {
 // Instead of kMaxRemembered, in the whole process.
 void SetMostRememberedForTests(std::size_t most);
 
-Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,
+Result<PrunedPart> PruneRecords(StoreTxn& txn, Mode rules, const ImagesOnNode& images,
                                 const PruneLimit& limit, const PrunePart& part);
 
 // Ledger entries of images that are not listed, and that are not newer than the token: some `most`

@@ -35,10 +35,10 @@ Result<void> CheckReason(std::string_view what, std::string_view reason) {
 }
 
 // What an operator says of an image's ledger entry.
-Result<void> CheckWord(Rules rules, std::string_view image_ref, std::string_view reason) {
+Result<void> CheckWord(Mode rules, std::string_view image_ref, std::string_view reason) {
   if (auto r = CheckImageRef(image_ref); !r) return r;
   if (auto r = CheckReason("reason", reason); !r) return r;
-  if (rules == Rules::kClosed) return {};
+  if (rules == Mode::kStrict) return {};
   return Error{ErrorCode::kInvalidArgument,
                "the rules `kubelet` keep no ledger; nothing was changed",
                "open the store with the rules `closed`"};
@@ -208,7 +208,7 @@ Result<ClassifyReport> NodeStore::ObserveImages(const ImageList& list,
                      "changed"};
   }
   const bool is_traced = impl_->trace && list.complete && !options.dry_run;
-  if (impl_->rules == Rules::kKubelet) {
+  if (impl_->rules == Mode::kKubelet) {
     if (is_traced) impl_->trace->AddList(list.images);
     ClassifyReport report;
     report.listed = list.images.size();
@@ -378,7 +378,7 @@ Result<ClassifyReport> NodeStore::ClearDistrust(std::string_view reason,
                      " bytes is needed to clear distrust; nothing was changed",
                  "say why the store is whole again"};
   }
-  if (impl_->rules == Rules::kClosed && options.adopt && !options.images_on_node) {
+  if (impl_->rules == Mode::kStrict && options.adopt && !options.images_on_node) {
     return Error{ErrorCode::kInvalidArgument,
                  "there is no list of images to adopt; nothing was changed",
                  "give the runtime's complete list"};
@@ -392,7 +392,7 @@ Result<ClassifyReport> NodeStore::ClearDistrust(std::string_view reason,
       *impl_,
       [&](StoreTxn& txn) -> Result<ClassifyReport> {
         ClassifyReport report;
-        if (impl_->rules == Rules::kClosed) {
+        if (impl_->rules == Mode::kStrict) {
           report = TRY(internal::CloseOrAdopt(txn, list, options.adopt, reason, observing));
         }
         TRY(internal::SetTrust(txn, reason));

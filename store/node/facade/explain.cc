@@ -179,7 +179,7 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
                                        const std::vector<std::string>& names) const {
   return Guarded([&]() -> Result<Explanation> {
     TRY(CheckImageRef(copy.image_ref));
-    const bool closed = impl_->rules == Rules::kClosed;
+    const bool closed = impl_->rules == Mode::kStrict;
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the store");
     std::string_view handler;

@@ -45,7 +45,7 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   auto held = TRY(read(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld));
   std::erase_if(content.ledger,
                 [](const PreloadedImage& entry) { return entry.absent_since.has_value(); });
-  content.has_evidence = impl.rules == Rules::kClosed;
+  content.has_evidence = impl.rules == Mode::kStrict;
   std::set<ImagePullIntent> intents;
   for (const UnresolvedPull& pull : pulls) {
     if (!pull.anything && pull.nothing_at == 0) intents.insert({pull.image, pull.runtime_handler});

@@ -74,7 +74,7 @@ class NodeStore::Impl {
   bool is_owner() const { return is_owner_; }
 
   const std::filesystem::path directory;
-  const Rules rules;
+  const Mode rules;
   const VerificationPolicy policy;
   const Clock clock;
   const BootClock boot_clock;
@@ -146,7 +146,7 @@ class NodeStore::Impl {
   internal::PullCounts pull_counts;
   std::optional<OpeningSummary> last_opening;  // owner: of this opening
 
-  // Rules::kClosed: the commit that mended times from a clock that was ahead; 0: none.
+  // Mode::kStrict: the commit that mended times from a clock that was ahead; 0: none.
   std::atomic<std::uint64_t> clock_mended_at{0};
   // Mends them. Returns how many records had a later time.
   Result<std::uint64_t> MendClock();
@@ -193,7 +193,7 @@ class NodeStore::Impl {
 
   // How long is remembered what was known of images that are gone.
   std::chrono::seconds Remember() const {
-    return rules == Rules::kClosed ? evidence.remember : std::chrono::seconds(0);
+    return rules == Mode::kStrict ? evidence.remember : std::chrono::seconds(0);
   }
 
  private:

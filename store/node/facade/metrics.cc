@@ -123,7 +123,7 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
     const bool known = number < kMaxTrustKinds && WordOf(kind) != "unknown";
     ++metrics.distrust_reasons[known ? number : 0];
   }
-  if (impl.rules == Rules::kClosed) {
+  if (impl.rules == Mode::kStrict) {
     auto ledger = TRY(store.ListLedger());
     metrics.presumed_images = static_cast<std::uint64_t>(std::count_if(
         ledger.begin(), ledger.end(),
@@ -151,7 +151,7 @@ void FillFromStatistics(const StoreCounts& statistics, const NodeStore::Impl& im
   metrics.ondisk_pulledrecords = statistics.records;
   metrics.nondefault_runtime_handler_images = statistics.nondefault_handler_records;
   metrics.preloaded_images = statistics.ledger_entries;
-  if (impl.rules == Rules::kClosed) metrics.open_pulls = statistics.intents;
+  if (impl.rules == Mode::kStrict) metrics.open_pulls = statistics.intents;
   metrics.inmemory_pullintents_usage_percent =
       kPercent * static_cast<double>(impl.in_flight.size()) / kMaxInFlightImages;
   if (statistics.map_bytes != 0) {

@@ -177,7 +177,7 @@ class Deciding {
                                     .runtime_handler = std::string(now_.runtime_handler),
                                     .secret = Stored(write_back)};
     matched.only_registry = impl_.policy.CountsOnlyRegistry(matched.image_name);
-    if (impl_.rules == Rules::kKubelet) {
+    if (impl_.rules == Mode::kKubelet) {
       matched.read = internal::DecodePulledRecordValue(record);
       if (matched.read) matched.read->credential_mapping.clear();
     }
@@ -250,7 +250,7 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
   if (!MayDecide()) return {};
   try {
     // Read before the snapshot is taken, which then has what is written in between.
-    const bool write_backs_queued = rules == Rules::kKubelet && write_backs && write_backs->busy();
+    const bool write_backs_queued = rules == Mode::kKubelet && write_backs && write_backs->busy();
     ReaderPool::Lease snapshot = Read();
     Deciding deciding(*this, copy, source, snapshot, write_backs_queued);
     const Decision decision = deciding.Decide();
@@ -314,7 +314,7 @@ EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
     return outcome;
   }
   // The kubelet passes the error on, which reveals that the image is there ("Two sets of rules").
-  if (impl_->rules == Rules::kKubelet && decision.reason == Reason::kCredentialsUnavailable) {
+  if (impl_->rules == Mode::kKubelet && decision.reason == Reason::kCredentialsUnavailable) {
     count(present, kUnknown);
     outcome.action = EnsureAction::kCredentialsError;
     outcome.message = "Failed to get the credentials of the pod for image " + quoted;

@@ -47,7 +47,7 @@ constexpr std::size_t kMaxGapImages = 1000;
 Result<void> CheckNotEmpty(const NodeStoreOptions& options, const internal::State& state,
                            bool after_gap) {
   if (options.allow_empty || !options.images_on_node || !options.images_on_node->empty()) return {};
-  if (options.rules == Rules::kClosed && options.evidence.remember.count() > 0) return {};
+  if (options.rules == Mode::kStrict && options.evidence.remember.count() > 0) return {};
   const std::uint64_t records = state.digest(Table::kPulled).count;
   const std::uint64_t intents = state.digest(Table::kIntents).count;
   const std::uint64_t entries = state.digest(Table::kLedger).count;
@@ -77,7 +77,7 @@ Result<void> CheckEvidence(const EvidenceOptions& options) {
   return Error{ErrorCode::kInvalidArgument, "there is no such meaning of short names"};
 }
 
-// Rules::kKubelet: gives each image without a record under any handler one without credentials, and
+// Mode::kKubelet: gives each image without a record under any handler one without credentials, and
 // takes the gap back; other reasons stay.
 Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ListedImage>& images,
                             const std::vector<RuntimeHandler>& handlers, OpeningReport& report) {
@@ -120,7 +120,7 @@ void TakeOpeningReport(const ClassifyReport& observed, OpeningReport& report) {
 // Why images may have been pulled that nobody recorded; empty: nothing says so.
 Result<internal::Distrust> FindGap(const StoreTxn& txn, const NodeStoreOptions& options,
                                    const std::string& newly_written) {
-  const bool closed = options.rules == Rules::kClosed;
+  const bool closed = options.rules == Mode::kStrict;
   if (options.gap != Gap::kNo) {
     auto in_force = TRY(internal::GapInForce(txn));
     if (!in_force.empty()) return in_force;
@@ -137,7 +137,7 @@ Result<internal::Distrust> FindGap(const StoreTxn& txn, const NodeStoreOptions& 
 
 // A command that goes on with what others do does not change the rules of the store.
 Result<void> SetRules(StoreTxn& txn, const NodeStoreOptions& options, bool created) {
-  const bool is_kubelet = options.rules == Rules::kKubelet;
+  const bool is_kubelet = options.rules == Mode::kKubelet;
   if (txn.state().kubelet_rules == is_kubelet) return {};
   if (options.continues_pulls && !is_kubelet) return {};
   if (options.continues_pulls && !created) {
@@ -203,7 +203,7 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   Committer::Hooks hooks;
   hooks.clock = options.clock;
   hooks.boot_clock = options.boot_clock;
-  hooks.time_never_goes_back = rules == Rules::kClosed;
+  hooks.time_never_goes_back = rules == Mode::kStrict;
   hooks.undo = &in_flight;
   hooks.still_owned = [this](Committer::When when) {
     return internal::CheckStillOwned(owned->database, when);
@@ -270,7 +270,7 @@ Result<std::uint64_t> NodeStore::Impl::MendClock() {
 Result<void> NodeStore::Impl::MendClockAtOpening() {
   const Timestamp latest = committer->state().latest_time;
   const Timestamp now = clock();
-  if (rules != Rules::kClosed || !internal::IsFromClockAhead(latest, now)) return {};
+  if (rules != Mode::kStrict || !internal::IsFromClockAhead(latest, now)) return {};
   auto records = MendClock();
   const bool is_full = !records && records.error().code == ErrorCode::kStoreFull;
   if (!records && !is_full) return records.error();
@@ -337,7 +337,7 @@ Result<void> NodeStore::Impl::Replay(const NodeStoreOptions& options) {
     if (report.after_gap) {
       TRY(internal::NoteGap(txn, {DegradedKind::kGap, report.gap_reason}));
     }
-    if (rules == Rules::kClosed || !options.images_on_node) return {};
+    if (rules == Mode::kStrict || !options.images_on_node) return {};
     auto handlers = TRY(internal::ReadRuntimeHandlers(txn));
     std::vector<ListedImage> images = *options.images_on_node;
     for (ListedImage& image : images) {
@@ -348,7 +348,7 @@ Result<void> NodeStore::Impl::Replay(const NodeStoreOptions& options) {
     if (!done || !report.after_gap) return done;
     return CloseGapByList(txn, images, handlers, report);
   });
-  if (!replayed || rules == Rules::kKubelet) return replayed;
+  if (!replayed || rules == Mode::kKubelet) return replayed;
   if (!options.continues_pulls) {
     auto ended = EndRunningPulls();
     if (!GoesOnWhenFull(ended, "pulls of an earlier process count as running", report)) {

@@ -75,7 +75,7 @@ class NodeStore {
   // Needs all of `copy`. Takes no lock that another thread holds, waits for no write, and allocates
   // nothing unless something is in quarantine or credentials are fetched late. A credential that
   // matched by hash or by coordinates only is queued to be written back; an observer does not write
-  // back. Rules::kKubelet: a decision that would be "pull" first waits for the write-backs that are
+  // back. Mode::kKubelet: a decision that would be "pull" first waits for the write-backs that are
   // queued for the ref. Credentials of another handler's copy do not count, but a record or intent
   // under any handler shows that the kubelet pulled the image (KEP-4216).
   Decision MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials);
@@ -100,7 +100,7 @@ class NodeStore {
   // credentials: the guest platform is unknown by now.
 
   // Counts the pull as in flight. kLimitExceeded also above kMaxInFlightImages. Ignores
-  // copy.image_ref. Rules::kClosed: each call makes a pull of its own. Rules::kKubelet: an image
+  // copy.image_ref. Mode::kStrict: each call makes a pull of its own. Mode::kKubelet: an image
   // has one intent, whose ID every call returns.
   Result<PullId> RecordPullIntent(const ImageCopy& copy);
 
@@ -109,24 +109,24 @@ class NodeStore {
   // kubelet pulled the image. kInvalidArgument: the image does not parse, or the ref is empty;
   // intent and count stay (kubelet behaviour). An unreadable record is replaced. If the manifest or
   // the guest platform differs from the record's, it is another image: proofs for the old one are
-  // dropped. Rules::kClosed removes only the pull `result.pull`; without an ID, the newest running
+  // dropped. Mode::kStrict removes only the pull `result.pull`; without an ID, the newest running
   // one of this string, or else the newest of unknown end, and credentials forgotten since the
   // oldest of them began are not proven. A record under another spelling is taken over.
-  // Rules::kKubelet removes the intent when no count is left.
+  // Mode::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePulled(const ImageCopy& copy,
                                  const std::optional<ImagePullCredentials>& credentials,
                                  const PullResult& result = {});
-  // Drops one in-flight count. Ignores copy.image_ref. Rules::kClosed chooses the pull as
+  // Drops one in-flight count. Ignores copy.image_ref. Mode::kStrict chooses the pull as
   // RecordImagePulled does, removes it after kNothingTransferred, and otherwise marks it failed or
-  // unknown. Rules::kKubelet removes the intent when no count is left.
+  // unknown. Mode::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePullFailed(const ImageCopy& copy,
                                      PullFailure failure = PullFailure::kFailed, PullId pull = {});
   // The same, with the class of the error, which is counted: StoreCounters::pulls.
   Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& failed);
 
   // --- Evidence (owner) --------------------------------------------------------------------------
-  // Rules::kClosed: an image is open if a credential was proven for it, or if it is in the ledger
-  // of images that came to the node without the kubelet. Rules::kKubelet has no ledger:
+  // Mode::kStrict: an image is open if a credential was proven for it, or if it is in the ledger
+  // of images that came to the node without the kubelet. Mode::kKubelet has no ledger:
   // ObserveImages does nothing, and says so.
 
   Result<ListToken> BeginList();
@@ -220,7 +220,7 @@ class NodeStore {
   Result<RevokeReport> ForgetImage(const ImageCopy& copy, const ChangeOptions& options = {});
   Result<RevokeReport> ForgetCredential(std::string_view credential_hash,
                                         const ChangeOptions& options = {});
-  // One of the above, by what.kind. Of an image: by any spelling (Rules::kClosed), and of a handler
+  // One of the above, by what.kind. Of an image: by any spelling (Mode::kStrict), and of a handler
   // that is not in the registry, too; ledger entries stay.
   Result<RevokeReport> Forget(const Revocation& what, const ChangeOptions& options = {});
 
@@ -240,15 +240,15 @@ class NodeStore {
   // --- Garbage collection (owner) ----------------------------------------------------------------
 
   // Deletes each record whose image is not listed, unless it was written or confirmed after the
-  // token was drawn; Rules::kClosed: ledger entries likewise. Judges nothing. Deleting a record
-  // whose image no list ever had leaves an open pull of anything (Rules::kClosed), since the image
+  // token was drawn; Mode::kStrict: ledger entries likewise. Judges nothing. Deleting a record
+  // whose image no list ever had leaves an open pull of anything (Mode::kStrict), since the image
   // may be listed under another ref; so do PruneBefore and DeleteRecord. An image that is listed
   // under one handler keeps its record there and loses those under others, except the last record
   // that says that the image was pulled: that one loses its credentials instead.
   Result<PruneReport> Prune(const std::vector<ListedImage>& images, const ListToken& token,
                             const ChangeOptions& options = {});
-  // The kubelet's form of Prune, by clocks; no ledger entries. Rules::kKubelet cuts times to the
-  // second. Rules::kClosed: a record whose time is more than a day ahead of the clock gets the time
+  // The kubelet's form of Prune, by clocks; no ledger entries. Mode::kKubelet cuts times to the
+  // second. Mode::kStrict: a record whose time is more than a day ahead of the clock gets the time
   // of this call; if the clock was ahead and was corrected, an `until` ahead of it does not delete
   // records written since.
   Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
@@ -259,7 +259,7 @@ class NodeStore {
   // the member that the call needs is empty and the other is not. (Both may be empty: a kubelet's
   // files can hold a record of the empty ref and an intent of the empty image.)
 
-  // Without credentials that do not count; so does ListRecords. Rules::kClosed finds it under any
+  // Without credentials that do not count; so does ListRecords. Mode::kStrict finds it under any
   // spelling; so does DeleteRecord. kNotFound: there is certainly no such record.
   Result<ImagePulledRecord> GetRecord(const ImageCopy& copy) const;
   // In no order. If one can't be read, none is returned.
@@ -348,7 +348,7 @@ class NodeStore {
 
   // Writes image_manager/{pulled,pulling,observed-preloaded}; each folder is replaced in one step,
   // and the old one is kept aside. Images in quarantine become files that the kubelet can't read
-  // either. A ref under several handlers gets the default's credentials. Rules::kClosed: a record
+  // either. A ref under several handlers gets the default's credentials. Mode::kStrict: a record
   // is written under every spelling, and each listed image with neither record nor ledger entry
   // gets a record without credentials. ID mappings go to pods/<uid>/userns; a file with other
   // content is kept beside it. kConflict, and nothing is written: a pod is held, or the file of a
@@ -365,9 +365,9 @@ class NodeStore {
   Result<VerifyReport> Verify(const Progress& progress = {}) const;
   Result<TrustState> GetTrust() const;
   // An operator's word that the store is whole again; it goes into the journal also if the store
-  // was trustful. Rules::kClosed: images on the node that have neither record nor ledger entry are
+  // was trustful. Mode::kStrict: images on the node that have neither record nor ledger entry are
   // closed, or adopted (ClearOptions), and one open pull of anything stands for those that may
-  // still arrive. Rules::kKubelet: images without a record are presumed preloaded again.
+  // still arrive. Mode::kKubelet: images without a record are presumed preloaded again.
   Result<ClassifyReport> ClearDistrust(std::string_view reason, const ClearOptions& options = {});
 
   class Impl;  // opaque

@@ -206,7 +206,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
     ended = PullThatEnds(txn, copy, handler, result.pull);
     now = impl_->boot_clock();
     std::string ref(copy.image_ref);
-    if (impl_->rules == Rules::kClosed && result.image) {
+    if (impl_->rules == Mode::kStrict && result.image) {
       TRY(internal::LearnEntry(txn, *result.image));
       // A digest that two images have is a spelling of neither: its record would be found by no
       // other.
@@ -278,7 +278,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
     const auto prune = [&](StoreTxn& txn) -> Result<internal::PrunedPart> {
       if (token) TRY(internal::CheckToken(txn, *token, Hint::kBeginList));
       const std::uint64_t records = txn.state().digest(Table::kPulled).count;
-      const bool prunes_ledger = limit.by_stamp && impl.rules == Rules::kClosed;
+      const bool prunes_ledger = limit.by_stamp && impl.rules == Mode::kStrict;
       const std::uint64_t entries =
           prunes_ledger ? txn.state().digest(Table::kLedger).count : std::uint64_t{0};
       if (listed.empty() && records + entries > 0 && !options.allow_empty) {
@@ -340,7 +340,7 @@ Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& image
   limit.by_stamp = false;
   limit.until = until;
   limit.remember = impl_->Remember();
-  if (impl_->rules == Rules::kClosed) {
+  if (impl_->rules == Mode::kStrict) {
     limit.mended_at = impl_->clock_mended_at.load();
     limit.met_ahead = &met_ahead;
   }
@@ -383,7 +383,7 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
     const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
     if (!handler) return impl_->Unreadable("the runtime handlers");
     std::vector<std::string> refs{std::string(copy.image_ref)};
-    if (impl_->rules == Rules::kClosed &&
+    if (impl_->rules == Mode::kStrict &&
         internal::RefsOfImage(snapshot, copy.image_ref, refs) == Lookup::kDamaged) {
       return impl_->Unreadable(what);
     }
@@ -445,7 +445,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
       if (there && !*there) return Unknown(txn, record.runtime_handler);
       if (there) stored.guest_platform = (*there)->guest_platform;
     }
-    if (impl_->rules == Rules::kClosed) {
+    if (impl_->rules == Mode::kStrict) {
       // Replaced by what the caller puts, under whatever spelling it was.
       TRY(internal::TakeOverRecord(txn, record.image_ref, handler.stored));
       TRY(internal::EraseRemembered(txn, record.image_ref, handler.stored));
@@ -470,7 +470,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
 Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {
   const auto erase = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     std::vector<std::string> refs{std::string(copy.image_ref)};
-    if (impl_->rules == Rules::kClosed) {
+    if (impl_->rules == Mode::kStrict) {
       refs = TRY(internal::RefsOfImage(txn, copy.image_ref));
     }
     bool any = false;
@@ -480,7 +480,7 @@ Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {
     }
     if (!any) return {};
     internal::NoteEvidenceRemoved(txn);
-    if (impl_->rules == Rules::kKubelet) return {};
+    if (impl_->rules == Mode::kKubelet) return {};
     auto was_listed = TRY(internal::WasListed(txn, copy.image_ref));
     // What it was about may be listed under another ref.
     return was_listed ? Result<void>() : internal::OpenPullOfAnything(txn, impl_->boot_clock());

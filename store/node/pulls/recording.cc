@@ -64,7 +64,7 @@ Result<void> ClearImageQuarantine(StoreTxn& txn, const PulledImage& pulled, cons
   return EraseQuarantine(txn, QuarantineKind::kImage, pulled.image);
 }
 
-// Rules::kKubelet: the intent goes with the last pull of the string in this process.
+// Mode::kKubelet: the intent goes with the last pull of the string in this process.
 Result<void> EraseIntents(StoreTxn& txn, std::string_view image, std::string_view runtime_handler) {
   auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
   for (const UnresolvedPull& pull : pulls) TRY(EraseOpenPull(txn, pull));
@@ -215,7 +215,7 @@ Result<std::optional<std::optional<Platform>>> GuestNow(const StoreTxn& txn,
   return runtime_handler.empty() ? Guest(std::in_place) : Guest();
 }
 
-// Rules::kKubelet: the record that a decision read went meanwhile. It says that the image was
+// Mode::kKubelet: the record that a decision read went meanwhile. It says that the image was
 // pulled, and has the secret if that counts still.
 Result<void> StoreAgain(StoreTxn& txn, const MatchedSecret& matched, bool forgot) {
   ImagePulledRecord record = *matched.read;
@@ -274,17 +274,17 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
   return {};
 }
 
-Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules) {
+Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Mode rules) {
   if (txn.state().digest(Table::kQuarantine).count == 0) return {};
   std::vector<std::string> refs{std::string(image_ref)};
-  if (rules == Rules::kClosed) refs = TRY(RefsOfImage(txn, image_ref));
+  if (rules == Mode::kStrict) refs = TRY(RefsOfImage(txn, image_ref));
   for (const std::string& ref : refs) {
     if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, ref); !r) return r;
   }
   return {};
 }
 
-Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
+Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Mode rules, std::string_view image,
                             std::string_view runtime_handler, const BootTime& now) {
   InFlight::Entry entry = in_flight.Get(image, runtime_handler);
   if (entry.count == 0 && in_flight.size() >= kMaxInFlightImages) {
@@ -293,7 +293,7 @@ Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Rules rules, std
                  "record how earlier pulls ended"};
   }
   Result<PullId> id = PullId();
-  if (rules == Rules::kKubelet) {
+  if (rules == Mode::kKubelet) {
     auto there = TRY(FindOpenPulls(txn, image, runtime_handler));
     if (!there.empty()) id = there.back().id;
   }
@@ -304,9 +304,9 @@ Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Rules rules, std
   return id;
 }
 
-Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
+Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Mode rules,
                           const PulledImage& pulled) {
-  if (rules == Rules::kClosed) {
+  if (rules == Mode::kStrict) {
     // A list without a token may be older than this image.
     txn.state().awaits_first_list = false;
     TRY(TakeOverRecord(txn, pulled.image_ref, pulled.runtime_handler));
@@ -323,7 +323,7 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   record.runtime_handler = pulled.runtime_handler;
   const bool other_guest = record.guest_platform != pulled.guest_platform;
   // The image was gone: what was proven for it then counts no more.
-  const bool was_absent = rules == Rules::kClosed && record.absent_since;
+  const bool was_absent = rules == Mode::kStrict && record.absent_since;
   if (was_absent) record.credential_mapping.clear();
   record.absent_since.reset();
   bool changed = TakeManifest(record, pulled, is_new) || is_new || was_absent;
@@ -354,10 +354,10 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   }
   // Rule 4: a pull that adds nothing still confirms the record, or garbage collection could remove
   // it.
-  const bool confirms = changed || rules == Rules::kClosed;
+  const bool confirms = changed || rules == Mode::kStrict;
   if (confirms || proves || other_guest) {
     // A record written by a clock that was ahead keeps its time.
-    const bool ahead = rules == Rules::kClosed && record.last_updated > txn.now();
+    const bool ahead = rules == Mode::kStrict && record.last_updated > txn.now();
     if (confirms && !ahead) record.last_updated = txn.now();
     TRY(confirms ? StoreRecord(txn, std::move(record)) : StoreProofs(txn, std::move(record)));
   }
@@ -365,16 +365,16 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   if (auto r = ClearImageQuarantine(txn, pulled, pulled.now); !r) return r;
 
   const bool others = CountDown(in_flight, pulled.image, pulled.runtime_handler);
-  if (rules == Rules::kClosed) {
+  if (rules == Mode::kStrict) {
     return RemovePull(txn, {pulled.image, pulled.runtime_handler, pulled.pull});
   }
   return others ? Result<void>() : EraseIntents(txn, pulled.image, pulled.runtime_handler);
 }
 
-Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
+Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Mode rules,
                           const FailedPull& failed) {
   const bool others = CountDown(in_flight, failed.image, failed.runtime_handler);
-  if (rules == Rules::kKubelet) {
+  if (rules == Mode::kKubelet) {
     return others ? Result<void>() : EraseIntents(txn, failed.image, failed.runtime_handler);
   }
   const EndingPull ending{failed.image, failed.runtime_handler, failed.pull};
@@ -392,10 +392,10 @@ Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
 }
 
 Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
-                         Rules rules, const BootTime& now) {
+                         Mode rules, const BootTime& now) {
   auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
   const bool runs = std::any_of(pulls.begin(), pulls.end(), [&](const UnresolvedPull& pull) {
-    return rules == Rules::kKubelet || pull.state == PullState::kRunning;
+    return rules == Mode::kKubelet || pull.state == PullState::kRunning;
   });
   if (runs) return {};
   auto begun = BeginPull(txn, image, runtime_handler, now);

@@ -17,7 +17,7 @@
 
 namespace waybill::internal {
 
-Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
+Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Mode rules, std::string_view image,
                             std::string_view runtime_handler, const BootTime& now);
 
 // A pull that succeeded.
@@ -34,7 +34,7 @@ struct PulledImage {
   const VerificationPolicy& policy;
   BootTime now;
 };
-Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
+Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Mode rules,
                           const PulledImage& pulled);
 
 // A pull that did not succeed.
@@ -48,12 +48,11 @@ struct FailedPull {
   std::uint64_t opened_at = 0;
   std::uint64_t last_token = 0;
 };
-Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
-                          const FailedPull& failed);
+Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Mode rules, const FailedPull& failed);
 
-// An intent without a pull in flight, unless one runs. Rules::kKubelet: or there is one.
+// An intent without a pull in flight, unless one runs. Mode::kKubelet: or there is one.
 Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
-                         Rules rules, const BootTime& now);
+                         Mode rules, const BootTime& now);
 // Deletes the open pulls of the string. While one is in flight in this process, the running ones
 // stay until they end.
 Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_view image,
@@ -66,7 +65,7 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
                         ImagePulledRecord& put);
 
 // The image is closed for a ref that could not be read no more. Closed rules: under no spelling.
-Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules);
+Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Mode rules);
 
 // A pod's secret that matched an entry by its hash or by its coordinates alone.
 struct MatchedSecret {
@@ -75,13 +74,13 @@ struct MatchedSecret {
   std::string runtime_handler;
   bool only_registry = false;  // what else was checked does not count
   ImagePullSecret secret;      // its proof is that of what it matched
-  // Rules::kKubelet: the record that was read, without credentials.
+  // Mode::kKubelet: the record that was read, without credentials.
   std::optional<ImagePulledRecord> read = std::nullopt;
 };
 
 // Stores it. Checks again: writes nothing if the record is gone, the secret no longer matches or
 // was forgotten, or the entry is full. `forgot`: something was forgotten since the decision read,
-// so the secret is not stored. Rules::kKubelet: a record that is gone is stored again, as the
+// so the secret is not stored. Mode::kKubelet: a record that is gone is stored again, as the
 // kubelet does: the image was pulled, and must not pass for preloaded.
 Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot);
 

@@ -21,7 +21,7 @@ constexpr std::chrono::nanoseconds kNow{1};
 
 }  // namespace
 
-WriteBackQueue::WriteBackQueue(Committer& committer, Rules rules, WriteBackCounts& counts)
+WriteBackQueue::WriteBackQueue(Committer& committer, Mode rules, WriteBackCounts& counts)
     : committer_(committer),
       rules_(rules),
       counts_(counts),
@@ -58,7 +58,7 @@ void WriteBackQueue::Offer(MatchedSecret matched, std::uint64_t read_at) {
   bool is_first = false;
   {
     std::unique_lock lock(mutex_);
-    if (rules_ == Rules::kKubelet) {
+    if (rules_ == Mode::kKubelet) {
       if (items_.size() >= kMaxQueuedWriteBacks) WakeIn(kNow);
       written_.wait(lock, [&] { return items_.size() < kMaxQueuedWriteBacks; });
     } else if (items_.size() >= kMaxQueuedWriteBacks) {

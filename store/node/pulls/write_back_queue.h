@@ -31,7 +31,7 @@ struct WriteBackCounts {
 class WriteBackQueue {
  public:
   // Starts the thread that writes. `counts` outlives it.
-  WriteBackQueue(Committer& committer, Rules rules, WriteBackCounts& counts);
+  WriteBackQueue(Committer& committer, Mode rules, WriteBackCounts& counts);
   // Writes what is queued, then stops.
   ~WriteBackQueue();
   WriteBackQueue(const WriteBackQueue&) = delete;
@@ -71,7 +71,7 @@ class WriteBackQueue {
   Result<void> Write(const Item& item);
 
   Committer& committer_;
-  const Rules rules_;
+  const Mode rules_;
   WriteBackCounts& counts_;
   const Fd timer_;  // the thread waits for it
   std::atomic<std::size_t> unwritten_{0};

@@ -23,7 +23,7 @@ Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory);
 
 // Whether to look in the kubelet directory, if any, for signs of unrecorded pulls.
 inline bool DetectsGap(const NodeStoreOptions& options) {
-  return options.gap == Gap::kDetect && options.rules == Rules::kClosed;
+  return options.gap == Gap::kDetect && options.rules == Mode::kStrict;
 }
 
 // For a first take-over of the kubelet directory: whether the kubelet may have begun pulls that it

@@ -423,7 +423,7 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ImageInList>& images, con
 
 Result<void> Remove(StoreTxn& txn, const std::vector<ImageInList>& images, std::uint64_t token,
                     const Observing& observing, bool keeps_ledger, ClassifyReport& report) {
-  ImagesOnNode on_node(Rules::kClosed, txn);
+  ImagesOnNode on_node(Mode::kStrict, txn);
   for (const ImageInList& image : images) {
     const auto handler = image.has_handler ? std::optional(image.runtime_handler) : std::nullopt;
     if (auto r = on_node.Add(image.id, handler); !r) return r;
@@ -448,7 +448,7 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ImageInList>& images, std::
   };
   // While the records are there that decide which entries go.
   if (keeps_ledger) TRY(prune_ledger());
-  auto pruned = TRY(PruneRecords(txn, Rules::kClosed, on_node, limit, {}));
+  auto pruned = TRY(PruneRecords(txn, Mode::kStrict, on_node, limit, {}));
   if (pruned.dropped) TRY(OpenPullOfAnything(txn, txn.clocks().boot, PullState::kDropped));
   report.records_removed = pruned.report.removed;
   if (!keeps_ledger) TRY(prune_ledger());
