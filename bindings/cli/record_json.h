@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/cli/output.h"
+#include "store/base/words.h"
 #include "store/maintenance/for_the_command.h"
 
 namespace waybill {

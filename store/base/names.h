@@ -3,6 +3,7 @@
 #ifndef WAYBILL_STORE_BASE_NAMES_H_
 #define WAYBILL_STORE_BASE_NAMES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,12 +29,21 @@ constexpr auto Names(const std::pair<E, std::string_view> (&names)[kCount]) {
   return made;
 }
 
-// Of an enumeration with NamesOf (store/base/words.h), which stands beside its type for lookups by
-// argument. "unknown": a number that is none, or of a later version.
+// The words of an enumeration, by NamesOf (store/base/words.h), which is found by its argument.
+template <typename E>
+inline constexpr auto kWords = NamesOf(E{});
+
+// False: the number is none of an enumerator, or of a later version.
+template <typename E>
+constexpr bool HasWord(E value) {
+  return std::any_of(kWords<E>.begin(), kWords<E>.end(), [value](const EnumName& one) {
+    return one.value == static_cast<std::uint8_t>(value);
+  });
+}
+// "unknown": it has none.
 template <typename E>
 constexpr std::string_view WordOf(E value) {
-  constexpr auto kNames = NamesOf(E{});
-  for (const EnumName& one : kNames) {
+  for (const EnumName& one : kWords<E>) {
     if (one.value == static_cast<std::uint8_t>(value)) return one.name;
   }
   return "unknown";
@@ -44,8 +54,7 @@ Result<std::uint8_t> NumberOf(std::string_view name, std::string_view what,
                               std::span<const EnumName> names);
 template <typename E>
 Result<E> FromWord(std::string_view name, std::string_view what) {
-  static constexpr auto kNames = NamesOf(E{});
-  auto number = NumberOf(name, what, kNames);
+  auto number = NumberOf(name, what, kWords<E>);
   if (!number) return std::move(number).error();
   return static_cast<E>(*number);
 }

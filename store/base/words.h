@@ -194,6 +194,7 @@ constexpr auto NamesOf(FirstStart) {
 }
 
 using internal::FromWord;
+using internal::HasWord;
 using internal::WordOf;
 
 }  // namespace waybill

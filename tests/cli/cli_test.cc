@@ -186,7 +186,7 @@ BOOST_FIXTURE_TEST_CASE(an_owner_goes_by_its_own_rules, Owned) {
   };
   const CommandResult rules = observe({"--rules", "kubelet"});
   BOOST_TEST(rules.exit_code == 2);
-  BOOST_TEST(Contains(rules.err, "goes by the rules `closed`"), rules.err);
+  BOOST_TEST(Contains(rules.err, "goes by the rules `strict`"), rules.err);
   const CommandResult names = observe({"--short-names", "docker.io"});
   BOOST_TEST(names.exit_code == 2);
   BOOST_TEST(Contains(names.err, "--short-names: "), names.err);

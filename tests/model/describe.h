@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/base/options.h"
+#include "store/base/words.h"
 #include "tests/support/model.h"
 #include "waybill/values.h"
 

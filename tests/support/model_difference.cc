@@ -4,6 +4,7 @@
 #include <set>
 
 #include "store/base/platform.h"
+#include "store/base/words.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/model.h"
 

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "store/base/words.h"
 #include "store/node/evidence/judge.h"
 #include "store/node/pulls/pull_error.h"
+#include "store/node/records/open_pulls_table.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
@@ -52,6 +54,22 @@ std::uint64_t Settle(NodeStore& store) {
 }
 
 }  // namespace
+
+// --- What is stored
+
+// A state of a later version, or damage: what the pull may still bring is not known.
+BOOST_AUTO_TEST_CASE(a_state_without_a_word_is_damage) {
+  UnresolvedPull pull{.id = {1}, .image = "app:v1", .state = PullState::kUnknown};
+  pull.ended = Timestamp{1, 0};
+  const auto decoded = [&] {
+    return internal::DecodeUnresolvedPull(internal::EncodeUnresolvedPull(pull)).has_value();
+  };
+  BOOST_TEST(decoded());
+  for (const int state : {0, 5, 255}) {
+    pull.state = static_cast<PullState>(state);
+    BOOST_TEST(!decoded(), state);
+  }
+}
 
 // --- IDs
 

@@ -6,6 +6,10 @@
 #ifndef WAYBILL_RESULT_H_
 #define WAYBILL_RESULT_H_
 
+#if __cplusplus < 202002L
+#error "waybill's headers need C++20, which is not this compiler's default: -std=c++20"
+#endif
+
 #include <chrono>
 #include <cstdint>
 #include <string>

@@ -1127,7 +1127,7 @@ enum class StreamingSeverity : std::uint8_t {
 struct StreamFinding {
   StreamingComponent component = StreamingComponent::kKubelet;
   StreamingSeverity severity = StreamingSeverity::kIgnored;
-  std::string subject;  // "--redirect-container-streaming", "StreamingProxyRedirects"
+  std::string subject;  // the name of the flag or of the gate
   std::string setting;  // as it was written, quoted if it holds anything unusual, cut if long
   std::string words;    // that this release prints about it; empty: none, or no source shows them
   std::string advice;

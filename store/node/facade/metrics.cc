@@ -4,6 +4,7 @@
 #include <string>
 
 #include "store/base/try.h"
+#include "store/base/words.h"
 #include "store/engine/trust/trust_journal.h"
 #include "store/node/facade/impl.h"
 #include "store/node/records/pulled_record.h"
@@ -120,7 +121,7 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
     if (!in_force[i]) continue;
     const DegradedKind kind = trust.journal[i].kind;
     const auto number = static_cast<std::size_t>(kind);
-    const bool known = number < kMaxTrustKinds && WordOf(kind) != "unknown";
+    const bool known = number < kMaxTrustKinds && HasWord(kind);
     ++metrics.distrust_reasons[known ? number : 0];
   }
   if (impl.rules == Mode::kStrict) {

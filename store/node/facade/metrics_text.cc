@@ -167,9 +167,9 @@ void WriteTrust(const Metrics& metrics, Writer& out) {
   out.Family("waybill_distrust_reasons", "gauge",
              "Reasons for distrust in force, by kind; unknown: of a later version.");
   for (std::size_t i = 0; i < kMaxTrustKinds; ++i) {
-    const std::string_view name = WordOf(static_cast<DegradedKind>(i));
-    if (i == 0 || name != "unknown") {
-      out.Series({{"kind", std::string(name)}}, metrics.distrust_reasons[i]);
+    const auto kind = static_cast<DegradedKind>(i);
+    if (HasWord(kind)) {
+      out.Series({{"kind", std::string(WordOf(kind))}}, metrics.distrust_reasons[i]);
     }
   }
 }

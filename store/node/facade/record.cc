@@ -71,7 +71,7 @@ Result<void> CheckPull(const ImageCopy& copy) {
 constexpr std::int64_t kLastSecond = 253'402'300'799;  // of the year 9999
 
 Result<void> CheckTerms(const ProofTerms& terms) {
-  if (WordOf(terms.checker).empty()) {
+  if (!HasWord(terms.checker)) {
     return Error{ErrorCode::kInvalidArgument, "there is no checker of a proof with the number " +
                                                   std::to_string(static_cast<int>(terms.checker)) +
                                                   "; nothing was changed"};

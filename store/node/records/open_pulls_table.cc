@@ -7,6 +7,7 @@
 
 #include "schema/v5/pull_intent_generated.h"
 #include "store/base/try.h"
+#include "store/base/words.h"
 #include "store/engine/database/flatbuffer.h"
 #include "store/node/records/keys.h"
 #include "waybill/limits.h"
@@ -63,7 +64,7 @@ std::optional<UnresolvedPull> DecodeUnresolvedPull(Payload payload) {
   if (pull.id.value == 0) return pull;
   pull.state = static_cast<PullState>(root->state());
   const bool runs = pull.state == PullState::kRunning;
-  if (WordOf(pull.state).empty() || runs != (root->ended() == nullptr) ||
+  if (!HasWord(pull.state) || runs != (root->ended() == nullptr) ||
       (root->ended() == nullptr) != (root->ended_boot() == nullptr) ||
       (pull.state == PullState::kDropped && !root->anything())) {
     return std::nullopt;
