@@ -115,7 +115,6 @@ void Micro::Row(const std::string& what, const std::function<void(State&)>& body
   times.by_hand ? row->UseManualTime() : row->UseRealTime();
   if (times.iterations > 0) row->Iterations(quick ? 1 : times.iterations);
   if (times.repetitions > 0) row->Repetitions(quick ? 1 : times.repetitions);
-  row->Threads(times.threads);
   Reporter reporter(figures);
   benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::ClearRegisteredBenchmarks();

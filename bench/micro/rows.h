@@ -25,7 +25,6 @@ using benchmark::State;
 struct Times {
   int repetitions = 0;  // 0: as many as the run says
   int iterations = 0;   // of a repetition; 0: as many as it takes
-  int threads = 1;
   bool by_hand = true;  // the body says what an iteration took
 };
 // Of operations on whole stores.
