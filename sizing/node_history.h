@@ -1,4 +1,4 @@
-// What a trace (waybill/trace.h) tells of a node, counted in one pass.
+// What a trace (store/base/trace.h) tells of a node, counted in one pass.
 
 #ifndef WAYBILL_SIZING_NODE_HISTORY_H_
 #define WAYBILL_SIZING_NODE_HISTORY_H_

@@ -96,7 +96,7 @@ std::uint64_t KubeletFiles::ResidentBytes() {
   const std::uint64_t before = HeapInUse();
   // What a thread frees, and keeps for later, goes when it ends.
   std::thread([this] { cache_.Clear(); }).join();
-  return before - HeapInUse();
+  return before - std::min(before, HeapInUse());
 }
 
 RecordPtr KubeletFiles::Read(std::string_view image_ref) {

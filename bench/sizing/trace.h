@@ -136,8 +136,8 @@ class Trace {
   std::deque<Event> queue_;
 };
 
-// Days of a node as a trace (waybill/trace.h): what its owner would have written. The images that
-// came with the node, and those that it begins with, are listed as such.
+// Days of a node as a trace (store/base/trace.h): what its owner would have written. The images
+// that came with the node, and those that it begins with, are listed as such.
 std::string TraceText(const cli::NodeShape& shape, std::uint64_t seed, double days);
 
 }  // namespace waybill::bench

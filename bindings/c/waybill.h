@@ -17,9 +17,8 @@
  *         != WAYBILL_OK) return fail(error);
  *   }
  *   char* answer = NULL;
- *   if (waybill_call(store, "Explain", WAYBILL_TEXT("{\"imageRef\": \"sha256:1\"}"), &answer,
- * &error)
- *       != WAYBILL_OK) return fail(error);
+ *   const waybill_text which = WAYBILL_TEXT("{\"imageRef\": \"sha256:1\"}");
+ *   if (waybill_call(store, "Explain", which, &answer, &error) != WAYBILL_OK) return fail(error);
  *   puts(answer);
  *   waybill_free(answer);
  *   waybill_store_free(store);
@@ -56,7 +55,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 
 #ifdef __cplusplus
 extern "C" {

@@ -285,7 +285,7 @@ class StreamingLintCall final : public Call {
     request_.component = kubelet_ ? StreamingComponent::kKubelet : StreamingComponent::kApiServer;
     request_.version = kubelet_ ? *kubelet_ : *api_server_;
     const auto lint = TRY(LintStreaming(request_));
-    out.WriteJson({{"component", ProgramOf(request_.component)},
+    out.WriteJson({{"component", WordOf(request_.component)},
                    {"version", request_.version.ToString()},
                    {"findings", JsonOf(lint.findings)},
                    {"notes", lint.notes}});

@@ -137,7 +137,7 @@ struct RuntimeFlag {
   std::string none_;
 };
 
-// --proofs: which proofs count, by who checked the credential (waybill/policy.h).
+// --proofs: which proofs count, by who checked the credential (store/base/policy.h).
 class ProofsFlag {
  public:
   Flag& Declare(Flags& flags);

@@ -1,4 +1,4 @@
-// What operators have of a node's history, made into the events of a trace (waybill/trace.h).
+// What operators have of a node's history, made into the events of a trace (store/base/trace.h).
 
 #ifndef WAYBILL_BINDINGS_CLI_TRACE_SOURCES_H_
 #define WAYBILL_BINDINGS_CLI_TRACE_SOURCES_H_

@@ -1,4 +1,4 @@
-// What is done to a whole store that is not in use (waybill/maintenance.h).
+// What is done to a whole store that is not in use (store/api/maintenance.h).
 
 #include "store/api/maintenance.h"
 

@@ -53,7 +53,7 @@ class Witness {
   std::filesystem::path path_;
 };
 
-// A trace of what the owner does (docs/trace.md, waybill/trace.h), for whoever plans capacity. A
+// A trace of what the owner does (docs/trace.md, store/base/trace.h), for whoever plans capacity. A
 // decision notes it in memory, and waits for nothing. It is not synced. No call fails for it, and
 // no opening: OpeningReport::warnings says why there is none. What can't be written is dropped,
 // and Metrics counts it.
@@ -282,7 +282,7 @@ struct ImagePreloadedRecord {
   friend bool operator==(const ImagePreloadedRecord&, const ImagePreloadedRecord&) = default;
 };
 
-// The manifest that a pull chose out of an index (waybill/image_index.h).
+// The manifest that a pull chose out of an index (migrations/runtime/documents.h).
 struct PulledManifest {
   std::string digest = {};
   Platform platform = {};

@@ -94,8 +94,8 @@ struct StreamingCounters {
   std::uint64_t voided = 0;           // StreamingReport::voided
   std::uint64_t open = 0;             // now; those that expired since the last Prepare among them
 
-  // As metrics, every series with zeros (waybill/metrics.h): waybill_streaming_prepares_total and
-  // waybill_streaming_consumes_total by outcome, waybill_streaming_voided_tokens,
+  // As metrics, every series with zeros (store/base/metrics.h): waybill_streaming_prepares_total
+  // and waybill_streaming_consumes_total by outcome, waybill_streaming_voided_tokens,
   // waybill_streaming_open_tokens.
   std::vector<MetricFamily> Families() const;
 };

@@ -160,6 +160,17 @@ const ImagePullCredentials kCredentials = WithSecret(kSecretA);
 const std::string kDigest = std::string(kName) + "@sha256:" + std::string(64, 'd');
 const std::string kPreloadedDigest = "registry.example.com/by-hand@sha256:" + std::string(64, 'e');
 
+// Nothing counted as damage, and the record still opens.
+void ExpectSound(ScratchStore& store) {
+  store.Start();
+  const OpeningReport& report = store->recovery_report();
+  BOOST_TEST(!report.set_aside);
+  BOOST_TEST(!report.distrustful);
+  BOOST_TEST(report.findings.empty());
+  BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+  store.Stop();
+}
+
 }  // namespace
 
 // This case is first, since this process has not used libcrypto yet: each allocation of the first
@@ -198,6 +209,41 @@ BOOST_AUTO_TEST_CASE(making_the_first_store_of_a_process) {
     if (!opened || (*opened)->recovery_report().distrustful) return kBrokenSince;
     return outcome.had_failure ? kHadFailure : kNoMore;
   });
+}
+
+BOOST_AUTO_TEST_CASE(opening_owning_and_observing) {
+  for (const Mode rules : kBothRules) {
+    ScratchStore store(rules);
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    store.Stop();
+    unsigned long out_of_memory = 0;
+    bool more = true;
+    for (unsigned long n = 1; more; ++n) {
+      NodeStoreOptions options = store.Options({{.id = std::string(kRef)}});
+      options.runtime_handlers.emplace();
+      const Outcome outcome =
+          WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
+      more = outcome.had_failure;
+      out_of_memory += outcome.code == ErrorCode::kOutOfMemory;
+      BOOST_TEST_CONTEXT("allocation " << n) {
+        BOOST_TEST(!outcome.threw);
+        BOOST_TEST((!outcome.code || more));
+        ExpectSound(store);
+      }
+    }
+    BOOST_TEST(out_of_memory > 100U);
+    more = true;
+    for (unsigned long n = 1; more; ++n) {
+      ObserveOptions options{.directory = store.directory(), .rules = rules};
+      const Outcome outcome =
+          WithFailure(n, [&] { return CodeOf(NodeStore::Observe(std::move(options))); });
+      more = outcome.had_failure;
+      BOOST_TEST_CONTEXT("allocation " << n) {
+        BOOST_TEST(!outcome.threw);
+        BOOST_TEST((!outcome.code || more));
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(decisions) {

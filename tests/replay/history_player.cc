@@ -53,7 +53,7 @@
 // What an empty list would delete is deleted, unless allowEmpty is false. dryRun: nothing is.
 //
 // Each has an `answer`: as_json.h says how it is written. Where the closed rules answer
-// differently, theirs is `closed`. Without an answer a call must succeed. Of errors the code is
+// differently, theirs is `strict`. Without an answer a call must succeed. Of errors the code is
 // compared, and that the message contains what is given; so are sentences elsewhere (kSentences),
 // where the answer has them. "" means that there is none. A line may be a name alone, whose value
 // is the line, or a list of lines.

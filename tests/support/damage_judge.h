@@ -58,7 +58,7 @@ class DamageJudge {
   const std::vector<Asking> askings_ = AllAskings();
   struct Answers {
     std::vector<bool> opened;
-    std::vector<bool> listed;  // after a list of the images; rules `closed` only
+    std::vector<bool> listed;  // after a list of the images; mode strict only
   };
   std::vector<Answers> answers_;  // of the sound store, by asking
 };

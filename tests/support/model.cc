@@ -91,6 +91,16 @@ Model::Answer Model::Decide(const KnownImage& image, const std::string& ref, con
   return DecideCopy(image, ref, *stored, pod);
 }
 
+std::size_t Model::SecretsFor(const KnownImage& image, const std::string& ref,
+                              const std::string& handler) const {
+  const auto stored = Stored(handler);
+  const auto record = stored ? FindRecord(ref, *stored) : records_.end();
+  if (record == records_.end() || !image.name) return 0;
+  const auto entry = record->second.credential_mapping.find(*image.name);
+  return entry == record->second.credential_mapping.end() ? 0
+                                                          : entry->second.kubernetes_secrets.size();
+}
+
 Model::Answer Model::DecideCopy(const KnownImage& image, const std::string& ref,
                                 const std::string& stored, const ModelPod& pod) const {
   // What the ledger opens is open, whatever a record says.

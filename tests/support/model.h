@@ -117,6 +117,9 @@ class Model {
   Answer Check(const KnownImage& image, const std::string& ref, const ModelPod& pod,
                const std::string& handler = {});
   void Count(const Decision& decision);
+  // Secrets that the record which such a question is about has for the image's name.
+  std::size_t SecretsFor(const KnownImage& image, const std::string& ref,
+                         const std::string& handler) const;
   // The same, not counted.
   Answer Decide(const KnownImage& image, const std::string& ref, const ModelPod& pod,
                 const std::string& handler) const;

@@ -1,4 +1,4 @@
-// What the model makes of forgetting and of ages (waybill/revocation.h). It forgets in every record
+// What the model makes of forgetting and of ages (waybill/values.h). It forgets in every record
 // at once.
 
 #include <algorithm>

@@ -38,6 +38,29 @@ struct WithOpenStore {
 
 // An image that the owner of its secret pulls again and again is never open to others, and once
 // proven never closed to that owner.
+// Each decision meets a secret at new coordinates; Flush writes them to disk.
+BOOST_FIXTURE_TEST_CASE(write_backs_and_flush, WithOpenStore) {
+  Must(store->RecordImagePulled({.image = Image(0), .image_ref = Ref(0)},
+                                WithSecret(MakeSecret("ns", "s", "uid", "hash"))));
+  std::atomic<std::uint64_t> wrong{0};
+  InThreads(4, [&](std::size_t which) {
+    for (std::size_t i = 0; i < 20; ++i) {
+      const ImagePullSecret moved =
+          MakeSecret("ns" + std::to_string(which), "s" + std::to_string(i), "uid", "hash");
+      if (DecisionOf(*store, {.image = Image(0), .image_ref = Ref(0)}, Pod(moved)).pull) ++wrong;
+      if (i % 5 == 0 && !store->Flush()) ++wrong;
+      if (i % 7 == 0 && !store->RecordPullIntent({.image = Image(which + 1)})) ++wrong;
+    }
+  });
+  BOOST_TEST(wrong == 0U);
+  Must(store->Flush());
+  const auto record = Must(store->GetRecord({.image_ref = Ref(0)}));
+  const auto& secrets = record.credential_mapping.at("registry.example/app0").kubernetes_secrets;
+  BOOST_TEST(secrets.size() > 1U);
+  BOOST_TEST(secrets.size() <= 81U);
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
 BOOST_FIXTURE_TEST_CASE(deciding_while_others_write, WithOpenStore) {
   const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
   for (std::size_t i = 0; i < kImages; ++i) {

@@ -122,17 +122,23 @@ BOOST_FIXTURE_TEST_CASE(opening_that_may_not_migrate, OldestStore) {
 
 BOOST_FIXTURE_TEST_CASE(a_newer_store, OldestStore) {
   store.Open();
-  MakeNewer(store.directory());
-  for (const std::uint32_t version : {1U, 2U}) {
-    CheckRefused(store, store.To(version), ErrorCode::kNewerSchema);
-    MigrateOptions options = store.To(version);
-    options.dry_run = true;
-    CheckRefused(store, options, ErrorCode::kNewerSchema);
+  for (const bool by_envelope : {false, true}) {
+    if (by_envelope) {
+      MakeNewer(store.directory());
+    } else {
+      PutIdentity(store.directory(), kNewestSchema + 1, internal::kNewest.header);
+    }
+    for (const std::uint32_t version : {1U, 2U}) {
+      CheckRefused(store, store.To(version), ErrorCode::kNewerSchema);
+      MigrateOptions options = store.To(version);
+      options.dry_run = true;
+      CheckRefused(store, options, ErrorCode::kNewerSchema);
+    }
+    const Tree before = store.Files();
+    ExpectError(NodeStore::Open(store.Options()), ErrorCode::kNewerSchema);
+    ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kNewerSchema);
+    BOOST_TEST((store.Files() == before));
   }
-  const Tree before = store.Files();
-  ExpectError(NodeStore::Open(store.Options()), ErrorCode::kNewerSchema);
-  ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kNewerSchema);
-  BOOST_TEST((store.Files() == before));
 }
 
 BOOST_FIXTURE_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version, OldestStore) {

@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(the_names_that_a_pull_gives) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// Who checked a credential, and which of that the policy counts (waybill/policy.h), where
+// Who checked a credential, and which of that the policy counts (store/base/policy.h), where
 // histories/checkers.jsonl does not reach: rules and terms that are refused, what an explanation
 // says. Random histories: tests/model.
 BOOST_AUTO_TEST_SUITE(checkers)

@@ -49,7 +49,8 @@ type closedFiles struct {
 	fresh map[string]bool // those that calls needed since begin
 	// Intents that no pull has any more, but an image may: only a list tells the ID by which a kubelet
 	// knows it. Those that the process before this one left count, too.
-	kept map[string]bool
+	kept     map[string]bool
+	unsynced map[string]bool // folders with a file that may not be on disk
 }
 
 // guardsClosingLine begins a record that a guard left only to close its image (kClosingLine in
@@ -174,7 +175,7 @@ func closedFilesOf(store *store.Store) *closedFiles {
 	}
 	f := &closedFiles{
 		store: store, directory: filepath.Join(kubelets, "image_manager"),
-		held: map[string]int{}, fresh: map[string]bool{}, kept: map[string]bool{},
+		held: map[string]int{}, fresh: map[string]bool{}, kept: map[string]bool{}, unsynced: map[string]bool{},
 	}
 	// An error here shows when a file can't be written.
 	for _, folder := range []string{pulledFolder, pullingFolder} {
@@ -217,21 +218,30 @@ func (f *closedFiles) hold(files ...closedFile) (release func(), err error) {
 	}, err
 }
 
-// ensure writes those of one folder that are missing.
+// ensure writes those of one folder that are missing. Whoever finds a file there that another call just
+// wrote syncs the folder, too.
 func (f *closedFiles) ensure(files []closedFile) (err error) {
-	any := false
+	if len(files) == 0 {
+		return nil
+	}
+	folder := filepath.Dir(filepath.Join(f.directory, files[0].name))
 	for _, file := range files {
 		f.mu.Lock()
 		written, e := f.write(file)
+		f.unsynced[folder] = f.unsynced[folder] || written
 		f.mu.Unlock()
-		any = any || written
 		if e != nil { // so will the others
 			err = fmt.Errorf("keep %q closed for a kubelet without waybill: %w", file.what, e)
 			break
 		}
 	}
-	if any {
-		err = errors.Join(err, syncFolder(filepath.Dir(filepath.Join(f.directory, files[0].name))))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.unsynced[folder] {
+		if e := syncFolder(folder); e != nil {
+			return errors.Join(err, e)
+		}
+		f.unsynced[folder] = false
 	}
 	return err
 }

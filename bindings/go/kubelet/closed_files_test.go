@@ -330,3 +330,20 @@ func TestAListKeepsWhatIsPulledMeanwhile(t *testing.T) {
 	inside.PruneUnknownRecords(quiet, nil, time.Now())
 	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
 }
+
+// A call that finds a file which another one just wrote does not begin before it is on disk.
+func TestAFoundFileIsSynced(t *testing.T) {
+	f := &closedFiles{directory: t.TempDir(), held: map[string]int{}, fresh: map[string]bool{}, unsynced: map[string]bool{}}
+	folder := filepath.Join(f.directory, pullingFolder)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := closedFileOf(pullingFolder, "app:v1")
+	if written, err := f.write(file); err != nil || !written {
+		t.Fatal(written, err)
+	}
+	f.unsynced[folder] = true // the other call is here
+	if err := f.ensure([]closedFile{file}); err != nil || f.unsynced[folder] {
+		t.Error("not synced", err)
+	}
+}

@@ -20,7 +20,7 @@ import (
 )
 
 // Under the closed rules each difference from the kubelet must come from one of these rules
-// (waybill/node_store.h, "Evidence"). The judge knows from the histories what pulls brought, and judges
+// (store/node/facade/node_store.h, "Evidence"). The judge knows from the histories what pulls brought, and judges
 // each listed image by a model of its own.
 const (
 	// An image in the ledger is open; the kubelet may have an intent or a record for it.

@@ -93,7 +93,7 @@ func logOpening(ctx context.Context, logger klog.Logger, store *store.Store) {
 
 // logClassified logs what became of the images of a list.
 func logClassified(logger klog.Logger, report waybill.ClassifyReport) {
-	for _, image := range first(report.Classified) {
+	for _, image := range report.Classified {
 		logger.V(2).Info("judged an image that no record tells of", "image", image.Name, "imageRef", image.ImageRef, "preloaded", image.Open, "because", image.Because)
 	}
 	if report.NothingBecause != "" {

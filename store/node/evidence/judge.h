@@ -1,5 +1,5 @@
 // Judging images of which nothing is known: which may a pull have brought, and which came without
-// the kubelet. The rule is in waybill/node_store.h, ObserveImages.
+// the kubelet. The rule is in store/node/facade/node_store.h, ObserveImages.
 
 #ifndef WAYBILL_STORE_NODE_EVIDENCE_JUDGE_H_
 #define WAYBILL_STORE_NODE_EVIDENCE_JUDGE_H_

@@ -41,7 +41,7 @@ Result<void> CheckWord(Mode rules, std::string_view image_ref, std::string_view 
   if (rules == Mode::kStrict) return {};
   return Error{ErrorCode::kInvalidArgument,
                "the rules `kubelet` keep no ledger; nothing was changed",
-               "open the store with the rules `closed`"};
+               "open the store in mode `strict`"};
 }
 
 // As stored. kInvalidArgument: the registry does not have it.

@@ -142,7 +142,7 @@ Result<void> SetRules(StoreTxn& txn, const NodeStoreOptions& options, bool creat
   if (options.continues_pulls && !is_kubelet) return {};
   if (options.continues_pulls && !created) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the store is used under the rules `closed`; nothing was changed",
+                 "the store is used in mode `strict`; nothing was changed",
                  "use those; a restart under the rules `kubelet` changes them, and everything that "
                  "is not known by then is closed afterwards"};
   }

@@ -1,4 +1,4 @@
-// Writes an owner's trace (waybill/trace.h). What happens is noted in memory, under a mutex held
+// Writes an owner's trace (store/base/trace.h). What happens is noted in memory, under a mutex held
 // for moments, and a thread of its own writes it: no caller waits for the disk, and none gets an
 // error. What can't be written is dropped, and counted. The thread looks now and then, since waking
 // it would cost a decision more than all else; only a buffer that fills up wakes it.

@@ -1,4 +1,4 @@
-// The table of pull intents: each is an open pull (waybill/types.h, schema/v5/pull_intent.fbs).
+// The table of pull intents: each is an open pull (waybill/values.h, schema/v5/pull_intent.fbs).
 // Those of one image string lie side by side, the oldest first. In older schema versions an image
 // string and handler have one intent, without an ID.
 

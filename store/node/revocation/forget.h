@@ -1,4 +1,4 @@
-// Forgetting credentials (waybill/revocation.h). A change looks at every record, in place, and
+// Forgetting credentials (waybill/values.h). A change looks at every record, in place, and
 // takes the credentials out of those that have them: no index says which they are, since each pull
 // would write it, and a node forgets rarely. If there are very many, it only stores the revocation,
 // untidied: decisions honour that from then on, and batches tidy up.

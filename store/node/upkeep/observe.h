@@ -1,4 +1,4 @@
-// What a list of images does to a store under the closed rules (waybill/node_store.h,
+// What a list of images does to a store under the closed rules (store/node/facade/node_store.h,
 // ObserveImages), at opening as at any time, in this order: learn the spellings, judge what nothing
 // is known of, settle pulls, remove what is gone.
 

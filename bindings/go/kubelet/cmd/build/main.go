@@ -114,7 +114,10 @@ func build(ctx context.Context, version, out, keep string, check bool) (err erro
 	if err := b.compile(filepath.Join(made, "kubelet")); err != nil {
 		return err
 	}
-	return errors.Join(os.Chmod(filepath.Join(made, "kubelet"), 0o755), os.Rename(filepath.Join(made, "kubelet"), out))
+	if err := os.Chmod(filepath.Join(made, "kubelet"), 0o755); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(made, "kubelet"), out)
 }
 
 type builder struct {

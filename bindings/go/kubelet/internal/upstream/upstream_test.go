@@ -45,7 +45,7 @@ const (
 
 // The cases that differ, by rules and name. Any other that differs fails, and one of these that does not.
 var (
-	tablesDifferences = map[string]map[string]string{"kubelet": {}, "closed": {
+	tablesDifferences = map[string]map[string]string{"kubelet": {}, "strict": {
 		initialize + "no_pulling/pulled_records":                                                 noNames,
 		initialize + "only_pulled_records":                                                       noNames,
 		initialize + "pulling_intent_that_matches_an_existing_image_-_a_pull_record_matches":     stayAndNoNames,
@@ -55,7 +55,7 @@ var (
 		"TestRecordImagePulled/existing_record_stays_unchanged":                                  renewed,
 		"TestRecordImagePulled/duplicate_service_account_should_not_create_duplicates":           renewed,
 	}}
-	imagesDifferences = map[string]map[string]string{"kubelet": {}, "closed": {}}
+	imagesDifferences = map[string]map[string]string{"kubelet": {}, "strict": {}}
 )
 
 func init() {
@@ -71,7 +71,7 @@ func init() {
 func TestKubeletsTables(t *testing.T) {
 	programs := build(t)
 	testdata := filepath.Join(programs.kubernetes, "pkg", "kubelet", "images", "pullmanager", "testdata")
-	for _, rules := range []string{"kubelet", "closed"} {
+	for _, rules := range []string{"kubelet", "strict"} {
 		t.Run("image_pull_manager_test/"+rules, func(t *testing.T) {
 			play(t, programs.tables, tablesCount, tablesDifferences[rules], "WAYBILL_RULES="+rules, "WAYBILL_TESTDATA="+testdata)
 		})

@@ -84,7 +84,7 @@ func inPlaceOf(t *testing.T, mock *mockImagePullManagerConfig) pullmanager.Image
 		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Settings: waybill.Settings{Mode: waybill.ModeKubelet, MapBytes: 16 << 20},
 		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, ImageService: imageService{}, NoSocket: true,
 	}
-	if os.Getenv("WAYBILL_RULES") == "closed" {
+	if os.Getenv("WAYBILL_RULES") == "strict" {
 		setup.Settings.Mode = waybill.ModeStrict
 	}
 	if mock.allowAll {

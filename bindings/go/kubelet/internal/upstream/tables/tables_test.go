@@ -53,7 +53,7 @@ type node struct {
 }
 
 func rules() waybill.Mode {
-	if os.Getenv("WAYBILL_RULES") == "closed" {
+	if os.Getenv("WAYBILL_RULES") == "strict" {
 		return waybill.ModeStrict
 	}
 	return waybill.ModeKubelet
