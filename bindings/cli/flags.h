@@ -174,7 +174,7 @@ class Flags {
   // All that is declared from here on every command has.
   void BeginCommon() { common_ = true; }
 
-  // Mode, checked in this order, before any value is looked at. A flag that the settings give
+  // Rules, checked in this order, before any value is looked at. A flag that the settings give
   // counts, too. `hint`: why, and what to do.
   //
   // None of `others` stands beside `name`.

@@ -33,14 +33,14 @@ constexpr auto Names(const std::pair<E, std::string_view> (&names)[kCount]) {
 template <typename E>
 inline constexpr auto kWords = NamesOf(E{});
 
-// False: the number is none of an enumerator, or of a later version.
+// False: no enumerator has this number; a later version may know it.
 template <typename E>
 constexpr bool HasWord(E value) {
   return std::any_of(kWords<E>.begin(), kWords<E>.end(), [value](const EnumName& one) {
     return one.value == static_cast<std::uint8_t>(value);
   });
 }
-// "unknown": it has none.
+// "unknown" where HasWord is false.
 template <typename E>
 constexpr std::string_view WordOf(E value) {
   for (const EnumName& one : kWords<E>) {
@@ -49,7 +49,7 @@ constexpr std::string_view WordOf(E value) {
   return "unknown";
 }
 
-// kInvalidArgument: it is none of `names`; the message calls it a `what`, and the hint lists them.
+// kInvalidArgument: not one of `names`. The message calls it a `what`, and the hint lists them all.
 Result<std::uint8_t> NumberOf(std::string_view name, std::string_view what,
                               std::span<const EnumName> names);
 template <typename E>

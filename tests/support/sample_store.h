@@ -20,7 +20,7 @@ struct Probe {
   std::string runtime_handler;
 };
 
-// Mode and a policy under which probes are asked.
+// A mode and a policy under which probes are asked.
 struct Asking {
   Mode rules;
   Verification mode;

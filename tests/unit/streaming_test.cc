@@ -709,6 +709,35 @@ BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
 
 // --- Beside other features -----------------------------------------------------------------------
 
+BOOST_FIXTURE_TEST_CASE(a_nodes_store_and_one_of_streams_are_kept_apart, Streams) {
+  scene.Start();
+  scene.Stop();
+  NodeStoreOptions node{.directory = scene.directory(), .witness = Witness::Remembered()};
+  const std::string before = StoredBytes(scene);
+  for (const Mode rules : kBothRules) {
+    node.rules = rules;
+    ExpectError(NodeStore::Open(node), ErrorCode::kInvalidArgument);
+    ObserveOptions observe{.directory = scene.directory()};
+    observe.rules = rules;
+    ExpectError(NodeStore::Observe(observe), ErrorCode::kInvalidArgument);
+  }
+  BOOST_TEST((StoredBytes(scene) == before));
+
+  ScratchStore images(Mode::kStrict);
+  images.Stop();
+  StreamingOptions options = scene.Options();
+  options.directory = images.directory();
+  options.witness = Witness::Remembered();
+  const std::string untouched = ReadFile(images.directory() / "data.mdb");
+  for (const auto& error :
+       {StreamingStore::Open(options).error(), StreamingStore::Continue(options).error(),
+        StreamingStore::Observe(images.directory()).error()}) {
+    BOOST_TEST((error.code == ErrorCode::kInvalidArgument), error.ToString());
+  }
+  BOOST_TEST((ReadFile(images.directory() / "data.mdb") == untouched));
+  images.Start();
+}
+
 // Version 6 does not say what a store is for.
 BOOST_AUTO_TEST_CASE(an_older_store_is_a_nodes_unless_it_was_of_streams) {
   for (const bool has_content : {false, true}) {
