@@ -83,7 +83,7 @@ BareLmdb::BareLmdb(const fs::path& store, const fs::path& directory) : directory
   Check(mdb_get(read.get(), main, &key, &value), "get the identity");
   const internal::Opened opened =
       internal::OpenEnvelope(internal::kIdentityKey, lmdb::FromVal(value),
-                             internal::RecordKind::kIdentity, internal::kNewest.header);
+                             internal::RecordKind::kIdentity, internal::Newest().header);
   const auto identity = internal::DecodeIdentity(opened.payload);
   if (!identity) throw std::runtime_error("bare LMDB: the store has no identity");
   seed_ = identity->hash_seed;

@@ -44,7 +44,7 @@ class ObserveCall final : public StoreCall {
         });
     if (!report) return images_.cri().About(report.error());
     WriteChange(JsonOf(*report), change_.dry_run, out);
-    WriteObserved(*report, {}, out);
+    WriteObserved(*report, out);
     return ExitCode::kYes;
   }
 

@@ -105,16 +105,8 @@ class RestoreCall final : public StoreCall {
     if (dry_run_ || report.streaming) return;
     // The warning comes last. main reports a failed write.
     (void)out.Flush();
-    Warn("the store is DISTRUSTFUL: " + std::string(kDistrustMeans), Next(report));
-  }
-
-  std::string Next(const RestoreReport& report) const {
-    std::string next = ClearDistrustHint(store_.store);
-    if (report.schema_version < kNewestSchema) {
-      next += "; before that, since the backup is of an older schema: waybill migrate --store " +
-              ShellWord(store_.store);
-    }
-    return next;
+    Warn("the store is DISTRUSTFUL: " + std::string(kDistrustMeans),
+         ClearDistrustHint(store_.store));
   }
 
   std::optional<std::string> backup_;

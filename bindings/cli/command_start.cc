@@ -97,11 +97,6 @@ void WriteGap(const OpeningReport& report, Output& out) {
   }
 }
 
-// Schema version 5 brought the ledger.
-bool IsFromBeforeLedger(const OpeningReport& report) {
-  return report.migration && report.migration->from < 5;
-}
-
 void WriteUserNamespaces(const IdMappingReport& report, Output& out) {
   if (report.files_seen > 0) {
     out.Line("host IDs    {} taken over from {}, {} unchanged", HowMany(report.imported, "mapping"),
@@ -282,11 +277,7 @@ class StartCall final : public StoreCall {
     if (report.first_start) {
       out.Line("first start an image with neither record nor open pull is presumed preloaded");
     }
-    WriteObserved(*report.observed,
-                  IsFromBeforeLedger(report)
-                      ? "until now an image without a record was presumed preloaded"
-                      : "",
-                  out);
+    WriteObserved(*report.observed, out);
   }
 
   void WriteHeld(const StartOutcome& outcome, Output& out) const {
@@ -317,17 +308,6 @@ class StartCall final : public StoreCall {
     }
   }
 
-  // Without a list nothing is judged: images that an older schema presumed preloaded stay closed.
-  void WarnOfNoList(const OpeningReport& report) const {
-    if (store_.rules() == Mode::kKubelet || images_.given() || report.distrustful) return;
-    if (!IsFromBeforeLedger(report)) return;
-    Warn(
-        "no list of images was given: images without a record, until now presumed preloaded, are "
-        "closed until one is judged",
-        "run waybill start again with --images FILE, with what `crictl images -o json` prints, "
-        "before a pull begins");
-  }
-
   void WarnOfUnusedList(const OpeningReport& report) const {
     if (!preloaded_ || report.first_start || report.after_gap) return;
     Warn("the list of preloaded images was not used: it counts at a first start only",
@@ -356,7 +336,6 @@ class StartCall final : public StoreCall {
                "that lives, release POD for one that is gone, release --lost where the list has "
                "all");
     }
-    WarnOfNoList(report);
     WarnOfUnusedList(report);
     if (!report.distrustful) return;
     const bool can_fill = report.after_gap && report.replay_skipped;

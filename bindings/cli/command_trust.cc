@@ -72,7 +72,7 @@ class TrustCall final : public StoreCall {
     }
     out.WriteJson(answer);
     WriteDryRun(options_.dry_run, out);
-    if (observed && options_.images_on_node) WriteObserved(*observed, {}, out);
+    if (observed && options_.images_on_node) WriteObserved(*observed, out);
     if (options_.dry_run) return;
     if (trust.distrustful) {
       out.Line("distrustful: {}", kDistrustMeans);

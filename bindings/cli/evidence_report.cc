@@ -42,7 +42,7 @@ std::string PullText(const UnresolvedPull& pull, const Output& out) {
                      pull.ended ? ", ended " + out.TimeText(pull.ended) : std::string());
 }
 
-void WriteObserved(const ClassifyReport& report, std::string_view before, Output& out) {
+void WriteObserved(const ClassifyReport& report, Output& out) {
   out.Line("listed      {}: {} known already, {} preloaded, {} closed, {} not judged",
            HowMany(report.listed, "image"), report.known, report.preloaded, report.closed,
            report.left);
@@ -64,7 +64,6 @@ void WriteObserved(const ClassifyReport& report, std::string_view before, Output
     out.Line("united      {} under another spelling of an image that has a record",
              HowMany(report.united, "record"));
   }
-  if (report.closed > 0 && !before.empty()) out.Line("closed now  {}", before);
   WriteJudged(report, out);
   if (report.pulls_settled > 0) {
     out.Line("settled     {} that can bring nothing any more",

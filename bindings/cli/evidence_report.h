@@ -17,9 +17,8 @@ std::string ImageText(const UnresolvedPull& pull);
 // "7: IMAGE, running, began …".
 std::string PullText(const UnresolvedPull& pull, const Output& out);
 
-// Lines of 12 columns and a text, as `start` writes them. `before`: what closed images were taken
-// for until now; empty: nothing to say.
-void WriteObserved(const ClassifyReport& report, std::string_view before, Output& out);
+// Lines of 12 columns and a text, as `start` writes them.
+void WriteObserved(const ClassifyReport& report, Output& out);
 
 // "why: …", "pull 7: …" and "to open it: …", for an image that `reason` closes.
 void WriteExplanation(const Explanation& explanation, Reason reason, Output& out);

@@ -14,8 +14,6 @@
 #include "store/engine/lmdb/room_ahead.h"
 #include "store/engine/recovery/backup.h"
 #include "store/engine/recovery/inspect.h"
-#include "store/engine/trust/trust_journal.h"
-#include "store/node/records/pulled_record.h"
 
 namespace waybill::internal {
 
@@ -83,26 +81,16 @@ Result<std::vector<std::string>> LossesOf(const OwnedStore& store, const Move& m
 }
 
 // Writes the main table's records in the form of the store's new version.
-Result<void> WriteHeader(Working& working, const Move& move, Purpose purpose) {
-  StoreTxn before(working.context, working.state);
-  auto journal = TRY(before.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal));
-  auto events = DecodeJournal(journal);
-  if (!events) {
-    return Error{ErrorCode::kDamaged,
-                 "the trust journal can't be read; nothing was changed",
-                 {},
-                 Hint::kRecover};
-  }
+Result<void> WriteHeader(Working& working, const Move& move) {
+  const StoreTxn before(working.context, working.state);
+  const auto payload = TRY(before.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal));
+  const std::vector<std::uint8_t> journal(payload.begin(), payload.end());
   working.identity.schema_version = move.to();
-  if (working.identity.purpose == Purpose::kUnknown) working.identity.purpose = purpose;
   working.identity.last_migration = std::to_string(move.from()) + " to " +
                                     std::to_string(move.to()) + ": " + std::string(move.step->name);
   StoreTxn after(working.context, working.state);
-  TRY(after.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
-                            EncodeJournal(*events, move.to())));
+  TRY(after.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, journal));
   TRY(after.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(working.identity)));
-  // Of the versions before 6 none knows it.
-  TRY(after.DeleteHeaderRecord(kCountersKey));
   return after.WriteState();
 }
 
@@ -161,11 +149,11 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   // Steps read and write as the newer version.
   working.identity.schema_version = move.step->to;
   StoreTxn store_txn(working.context, working.state);
-  StepRun run{store_txn, request.progress, request.boot_clock()};
+  StepRun run{store_txn, request.progress};
   TRY((move.up ? move.step->up : move.step->down)(run));
   const std::uint64_t pages = store_txn.PagesCopied();
   TRY(DropTables(working, move));
-  TRY(WriteHeader(working, move, request.purpose));
+  TRY(WriteHeader(working, move));
   room.Make(env.GetInfo(), pages);
   TRY(Commit(txn, working, store, room));
   return MigrationStep{move.from(), move.to(), std::string(move.step->name), run.values_written};
@@ -206,101 +194,55 @@ Error WouldLose(const std::vector<std::string>& losses) {
 
 }  // namespace
 
-Result<void> Report(StepRun& run, std::uint64_t total) {
-  constexpr std::uint64_t kValuesPerReport = 1024;
-  ++run.values_written;
-  if (!run.progress || run.values_written % kValuesPerReport != 0 ||
-      run.progress(run.values_written, total)) {
-    return {};
-  }
-  return Error{ErrorCode::kInterrupted, "the migration was stopped", "run it again to go on"};
-}
-
-Result<ImagePulledRecord> Decoded(Payload payload) {
-  auto record = DecodePulledRecordValue(payload);
-  if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
-  return *std::move(record);
-}
-
-Result<ImagePulledRecord> RecordUnder(const StoreTxn& txn, const Key16& key) {
-  auto payload = TRY(txn.Get(Table::kPulled, key));
-  return Decoded(payload.value_or(Payload()));
-}
-
-namespace {
-
-bool IsKnown(const Proof& proof) { return proof.proven || proof.pull_began != 0; }
-bool SaysTerms(const Proof& proof) {
-  return proof.good_until || proof.checker != VerifiedBy::kUnknown;
-}
-
-// The oldest version whose form of the record (schema/v<N>/pulled_record.fbs) has all that it says.
-std::uint32_t OldestThatHolds(const ImagePulledRecord& record) {
-  std::uint32_t oldest = 1;
-  const auto at_least = [&](std::uint32_t version) { oldest = std::max(oldest, version); };
-  const auto look_at = [&](const Proof& proof) {
-    if (IsKnown(proof)) at_least(6);
-    if (SaysTerms(proof)) at_least(8);
-  };
-  if (!record.runtime_handler.empty() || !record.manifest_digest.empty() || record.platform ||
-      record.guest_platform) {
-    at_least(2);
-  }
-  if (!record.closed_because.empty()) at_least(5);
-  if (record.absent_since || record.closed_by_list) at_least(6);
-  if (record.closed_by_operator) at_least(9);
-  for (const auto& [name, entry] : record.credential_mapping) {
-    look_at(entry.node_pods_proof);
-    for (const ImagePullSecret& secret : entry.kubernetes_secrets) look_at(secret.proof);
-    for (const auto& account : entry.kubernetes_service_accounts) look_at(account.proof);
-  }
-  return oldest;
-}
-
-}  // namespace
-
-Result<void> PutAsOldest(StepRun& run, const Key16& key, const ImagePulledRecord& record,
-                         std::uint32_t to) {
-  auto encoded = TRY(EncodePulledRecordValue(record));
-  const std::uint32_t version = std::min(to, OldestThatHolds(record));
-  return run.txn.PutAs(SchemaOf(version), Table::kPulled, key, encoded);
-}
-
-Result<void> RewriteRecords(StepRun& run, std::uint32_t to,
-                            FunctionRef<Result<void>(ImagePulledRecord&)> change) {
+Result<void> Rewrite(StepRun& run, Table table, std::uint32_t version,
+                     FunctionRef<Result<void>(std::vector<std::uint8_t>& payload)> change) {
   constexpr std::size_t kAtOnce = 1024;
-  const std::uint64_t total = run.txn.state().digest(Table::kPulled).count;
-  std::vector<std::pair<Key16, ImagePulledRecord>> records;
+  struct Stored {
+    Key16 key;
+    std::vector<std::uint8_t> payload;
+  };
+  std::vector<Stored> values;
   // Reads and writes take turns, since a table must not change while it is read.
   do {
-    const Key16 next = records.empty() ? Key16() : records.back().first.Next();
-    records.clear();
-    TRY(run.txn.ForEachFrom(Table::kPulled, next,
-                            [&](const Key16& key, Payload payload) -> Result<bool> {
-                              records.emplace_back(key, TRY(Decoded(payload)));
-                              return records.size() < kAtOnce;
-                            }));
-    for (auto& [key, record] : records) {
-      TRY(change(record));
-      TRY(PutAsOldest(run, key, record, to));
-      TRY(Report(run, total));
+    const Key16 next = values.empty() ? Key16() : values.back().key.Next();
+    values.clear();
+    TRY(run.txn.ForEachFrom(table, next, [&](const Key16& key, Payload payload) -> Result<bool> {
+      if (payload.empty()) {
+        return Error{ErrorCode::kDamaged,
+                     std::string("a value of table ") + SpecOf(table).name +
+                         " does not verify; nothing was changed",
+                     {},
+                     Hint::kRecover};
+      }
+      values.push_back({key, {payload.begin(), payload.end()}});
+      return values.size() < kAtOnce;
+    }));
+    for (Stored& value : values) {
+      TRY(change(value.payload));
+      TRY(run.txn.PutAs(SchemaOf(version), table, value.key, value.payload));
+      ++run.values_written;
     }
-  } while (records.size() == kAtOnce);
+    if (run.progress && !run.progress(run.values_written, run.total)) {
+      return Error{ErrorCode::kInterrupted,
+                   "the migration was stopped; the store is as it was before the step",
+                   "run it again"};
+    }
+  } while (values.size() == kAtOnce);
   return {};
 }
 
-std::span<const Step> Steps() {
-  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4, kStepV4ToV5,
-                               kStepV5ToV6, kStepV6ToV7, kStepV7ToV8, kStepV8ToV9};
-  static_assert(std::size(steps) == kNewestSchema - kOldestSchema);
+std::span<const Step>& Steps() {
+  static const Step all[] = {kStepV1ToV2};
+  static_assert(std::size(all) == kNewestSchema - kOldestSchema);
+  static std::span<const Step> steps = all;
   return steps;
 }
 
 Result<void> CheckVersion(std::uint32_t version) {
-  if (version >= kOldestSchema && version <= kNewestSchema) return {};
+  if (version >= kOldestSchema && version <= newest_schema) return {};
   return Error{ErrorCode::kInvalidArgument,
                "there is no schema version " + std::to_string(version) + "; nothing was changed",
-               "use " + std::to_string(kOldestSchema) + " to " + std::to_string(kNewestSchema)};
+               "use " + std::to_string(kOldestSchema) + " to " + std::to_string(newest_schema)};
 }
 
 Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& request) {
@@ -313,7 +255,7 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   lmdb::RoomAhead room(*store.database.env);
   if (moves.empty()) {
     // An earlier call may have been cut short before this.
-    if (report.to != kNewestSchema && !request.dry_run) {
+    if (report.to != newest_schema && !request.dry_run) {
       TRY(SettleBothMetaPages(store, request, room));
     }
     return report;
@@ -353,14 +295,12 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
 Result<OwnedStore> OpenNewest(const NodeStoreOptions& options, const Product& product,
                               OpeningReport& report) {
   auto store = TRY(OpenAsOwner(options, OnDamage::kRecover, {&product}, report));
-  if (store.database.identity.schema_version != kNewestSchema) {
-    report.migration = TRY(MigrateStore(store, {.to = kNewestSchema,
+  if (store.database.identity.schema_version != newest_schema) {
+    report.migration = TRY(MigrateStore(store, {.to = newest_schema,
                                                 .clock = options.clock,
                                                 .boot_clock = options.boot_clock,
-                                                .progress = options.migration_progress,
-                                                .purpose = product.purpose()}));
+                                                .progress = options.migration_progress}));
   }
-  TRY(ClaimPurpose(options, product, store));
   return store;
 }
 

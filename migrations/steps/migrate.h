@@ -13,15 +13,12 @@
 namespace waybill::internal {
 
 struct MigrateRequest {
-  std::uint32_t to = kNewestSchema;
+  std::uint32_t to = newest_schema;
   bool dry_run = false;
   bool accept_loss = false;
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;
   Progress progress = {};
-  // The purpose of a store that came from a version that does not store it. kUnknown: it is not
-  // stored.
-  Purpose purpose = Purpose::kUnknown;
 };
 
 // kInvalidArgument: the schema version does not exist.

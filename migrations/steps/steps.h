@@ -15,7 +15,6 @@
 #include "store/base/function_ref.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
-#include "waybill/values.h"
 
 namespace waybill::internal {
 
@@ -24,27 +23,18 @@ using StepProgress = std::function<bool(std::uint64_t done, std::uint64_t total)
 
 // What a step works on. The tables of both versions exist: those of the version that the step goes
 // to are made before, those that it does not have are dropped after. `txn` reads and writes as the
-// newer version; a step down writes the remaining values as the older one, with StoreTxn::PutAs.
+// newer version.
 struct StepRun {
   StoreTxn& txn;
   const StepProgress& progress;
-  BootTime now;
+  std::uint64_t total = 0;  // values that the step will write; it says so before the first
   std::uint64_t values_written = 0;
 };
 
-// Counts one more written value of `total`. kInterrupted: the progress stops the step.
-Result<void> Report(StepRun& run, std::uint64_t total);
-
-// A pulled record. kDamaged: it can't be decoded.
-Result<ImagePulledRecord> Decoded(Payload payload);
-Result<ImagePulledRecord> RecordUnder(const StoreTxn& txn, const Key16& key);
-// For a step down to version `to`: writes the record as the oldest version that can hold it. So the
-// steps below find it as they would write it, and its page is written once.
-Result<void> PutAsOldest(StepRun& run, const Key16& key, const ImagePulledRecord& record,
-                         std::uint32_t to);
-// Writes every record so, as `change` leaves it.
-Result<void> RewriteRecords(StepRun& run, std::uint32_t to,
-                            FunctionRef<Result<void>(ImagePulledRecord&)> change);
+// Writes each value of a table in the form of schema version `version`, as `change` leaves it.
+// kInterrupted: the progress stops the step. kDamaged: a value does not verify.
+Result<void> Rewrite(StepRun& run, Table table, std::uint32_t version,
+                     FunctionRef<Result<void>(std::vector<std::uint8_t>& payload)> change);
 
 struct Step {
   std::uint32_t from;
@@ -59,16 +49,10 @@ struct Step {
   Result<std::vector<std::string>> (*losses)(const StoreTxn& txn);
 };
 
-std::span<const Step> Steps();
+// All of them. Tests of what carries them out add one of their own (tests/support/third_version.h).
+std::span<const Step>& Steps();
 
 extern const Step kStepV1ToV2;
-extern const Step kStepV2ToV3;
-extern const Step kStepV3ToV4;
-extern const Step kStepV4ToV5;
-extern const Step kStepV5ToV6;
-extern const Step kStepV6ToV7;
-extern const Step kStepV7ToV8;
-extern const Step kStepV8ToV9;
 
 }  // namespace waybill::internal
 

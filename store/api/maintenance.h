@@ -17,13 +17,12 @@ namespace waybill {
 // after a crash the store has the version before or after a step, and the same call continues from
 // there. Uses the witness that the store remembers.
 // kInvalidArgument: a version below kOldestSchema or above kNewestSchema. kConflict: going down
-// would lose something and accept_loss is false; or, from 3 to 2 and whatever accept_loss says, a
-// kubelet's files can't hold the ID ranges (held pods, ranges of several lengths). The message says
-// which. kDiskFull: no room for the backup or for a step. kOwned: the store is in use. kNotFound:
-// no store. kDamaged: the store fails its check, or its witness is missing or contradicts it;
-// NodeStore::Open recovers it. kInterrupted: `progress` returned false. kNewerSchema, kUnsafePath,
-// kIo, kStoreFull as for Open. After each of these the store is intact and has the version of the
-// last completed step. kOutcomeUnknown: the disk failed during a commit; NodeStore::Open finds out.
+// would lose something and accept_loss is false; the message says what. kDiskFull: no room for the
+// backup or for a step. kOwned: the store is in use. kNotFound: no store. kDamaged: the store fails
+// its check, or its witness is missing or contradicts it; NodeStore::Open recovers it.
+// kInterrupted: `progress` returned false. kNewerSchema, kUnsafePath, kIo, kStoreFull as for Open.
+// After each of these the store is intact and has the version of the last completed step.
+// kOutcomeUnknown: the disk failed during a commit; NodeStore::Open finds out.
 Result<MigrationReport> MigrateStore(const MigrateOptions& options);
 
 // The backups in `directory`, newest first, by name; their content is not read. kUnsafePath, kIo.
@@ -31,13 +30,13 @@ Result<MigrationReport> MigrateStore(const MigrateOptions& options);
 Result<std::vector<Backup>> BackupsOf(const std::filesystem::path& directory);
 
 // Replaces the store with a backup. The replaced store is kept under quarantine/ (kMaxKeptAside).
-// The new store is distrustful, since images pulled after the backup have no record in it. Images
-// that the replaced store had closed, by its quarantine, its intents or an operator's word, stay
-// closed, and so do those of which only that store has a record, as far as it can be read, whether
-// they are on the node or gone. Pods keep the ID ranges that the replaced store gave them. If that
-// store is unreadable or had lost ranges itself, the backup's ranges are kept or held as well,
-// ranges count as lost (QuarantinedPod), and a backup of a version without ranges is restored as
-// the newest version. Credentials that the replaced store had forgotten stay forgotten. Credentials
+// The new store is of the newest schema version, whatever the backup is of, and distrustful, since
+// images pulled after the backup have no record in it. Images that the replaced store had closed,
+// by its quarantine, its intents or an operator's word, stay closed, and so do those of which only
+// that store has a record, as far as it can be read, whether they are on the node or gone. Pods
+// keep the ID ranges that the replaced store gave them. If that store is unreadable or had lost
+// ranges itself, the backup's ranges are kept or held as well, and ranges count as lost
+// (QuarantinedPod). Credentials that the replaced store had forgotten stay forgotten. Credentials
 // that both stores have keep the replaced store's proofs (Proof). If the replaced store is older
 // than the backup, pods whose ranges differ between the two are held. Streaming tokens are not put
 // back: they may have opened their streams since. kDamaged: the backup fails its check, for

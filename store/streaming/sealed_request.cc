@@ -13,7 +13,7 @@
 #include <cstring>
 #include <memory>
 
-#include "schema/v7/streaming_generated.h"
+#include "schema/v1/streaming_generated.h"
 #include "store/base/hex.h"
 #include "store/base/random.h"
 #include "store/engine/database/flatbuffer.h"
@@ -91,7 +91,7 @@ bool DeriveSealKey(const StreamToken& token, const StoreUuid& store, SealKey& ke
   return EVP_KDF_derive(context.get(), key.bytes.data(), key.bytes.size(), params.data()) == 1;
 }
 
-// schema/v7/streaming.fbs, "additional data".
+// schema/v1/streaming.fbs, "additional data".
 std::vector<std::uint8_t> AdditionalDataOf(const StreamingRow& row) {
   std::vector<std::uint8_t> data(row.token_sha256.begin(), row.token_sha256.end());
   data.push_back(static_cast<std::uint8_t>(row.kind));
@@ -133,7 +133,7 @@ void EncodeRequest(const StreamRequest& request, SecretBytes& encoded) {
   const auto sandbox = StringUnlessEmpty(builder, request.pod_sandbox_id);
   const auto command = builder.CreateVectorOfStrings(request.command);
   const auto ports = builder.CreateVector(request.ports);
-  builder.Finish(schema::v7::CreateStreamingRequest(builder, container, sandbox, command,
+  builder.Finish(schema::v1::CreateStreamingRequest(builder, container, sandbox, command,
                                                     request.std_in, request.std_out,
                                                     request.std_err, request.tty, ports));
   const auto span = builder.GetBufferSpan();
@@ -142,7 +142,7 @@ void EncodeRequest(const StreamRequest& request, SecretBytes& encoded) {
 }
 
 std::optional<StreamRequest> DecodeRequest(StreamKind kind, std::span<const std::uint8_t> bytes) {
-  const auto* root = Root<schema::v7::StreamingRequest>(bytes);
+  const auto* root = Root<schema::v1::StreamingRequest>(bytes);
   if (root == nullptr || root->command() == nullptr || root->ports() == nullptr) {
     return std::nullopt;
   }

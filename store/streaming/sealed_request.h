@@ -1,4 +1,4 @@
-// A streaming request as it is stored: only its token opens it (schema/v7/streaming.fbs).
+// A streaming request as it is stored: only its token opens it (schema/v1/streaming.fbs).
 
 #ifndef WAYBILL_STORE_STREAMING_SEALED_REQUEST_H_
 #define WAYBILL_STORE_STREAMING_SEALED_REQUEST_H_

@@ -1,21 +1,12 @@
 #include "store/streaming/streaming_product.h"
 
-
 namespace waybill::internal {
 
 namespace {
 
-Result<void> FillEmpty(StoreTxn& txn) {
-  txn.state().last_list = kNoListEver;
-  return {};
-}
-
 class Streaming final : public Product {
  public:
   Purpose purpose() const override { return Purpose::kStreaming; }
-  bool MayBe(const std::optional<State>& state) const override {
-    return state && IsOfNoList(*state);
-  }
   Error IsAnothers(const std::filesystem::path& directory) const override {
     return {ErrorCode::kInvalidArgument,
             directory.string() +
@@ -32,8 +23,8 @@ class Streaming final : public Product {
         trace + ", and nothing says that it was for streaming requests; nothing was changed",
         "if it was, remove the directory: every token is void in any case"};
   }
-  Result<void> FillNew(StoreTxn& txn, const NodeStoreOptions&, const std::string&) const override {
-    return FillEmpty(txn);
+  Result<void> FillNew(StoreTxn&, const NodeStoreOptions&, const std::string&) const override {
+    return {};
   }
 
   Result<void> CheckRebuild(const Salvaged& salvaged, const std::string& failure) const override {
@@ -43,8 +34,8 @@ class Streaming final : public Product {
         failure + ", and does not say that it is for streaming requests; nothing was changed",
         "if it was for streaming requests, remove the directory: every token is void in any case"};
   }
-  Result<void> FillRebuilt(StoreTxn& txn, const Rebuilding&, OpeningReport&) const override {
-    return FillEmpty(txn);
+  Result<void> FillRebuilt(StoreTxn&, const Rebuilding&, OpeningReport&) const override {
+    return {};
   }
 
   Error ReplacesOnlyOwn(const std::filesystem::path& backup) const override {
@@ -54,10 +45,9 @@ class Streaming final : public Product {
                 "nothing was changed",
             "name the directory of the store that the backup was made of"};
   }
-  bool NeedsNewest(const Replaced& replaced) const override { return !replaced.current; }
-  Result<void> FillRestored(StoreTxn& txn, const Restoring&, RestoreReport& report) const override {
+  Result<void> FillRestored(StoreTxn&, const Restoring&, RestoreReport& report) const override {
     report.streaming = true;
-    return FillEmpty(txn);
+    return {};
   }
 };
 

@@ -16,7 +16,7 @@
 // NodeStore's is refused, and a NodeStore refuses this one.
 //
 // The store keeps the SHA-256 of a token, never the token, and the request, sealed with a key that
-// only the token gives (schema/v7/streaming.fbs). So the disk holds neither readable command lines
+// only the token gives (schema/v1/streaming.fbs). So the disk holds neither readable command lines
 // nor anything that opens a stream.
 //
 // All member functions except Close and the destructor may be called from any thread at any time. A

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "schema/v7/streaming_generated.h"
+#include "schema/v1/streaming_generated.h"
 #include "store/engine/database/flatbuffer.h"
 
 namespace waybill::internal {
@@ -12,7 +12,6 @@ namespace waybill::internal {
 namespace {
 
 namespace v1 = schema::v1;
-namespace v7 = schema::v7;
 
 }  // namespace
 
@@ -29,12 +28,12 @@ std::vector<std::uint8_t> EncodeStreamingRow(const StreamingRow& row) {
   const v1::Uuid boot(Raw(row.boot));
   const v1::Time at = ToTime(row.prepared_at);
   return Finish(
-      builder, v7::CreateStreamingToken(builder, &token, static_cast<std::uint8_t>(row.kind), &boot,
+      builder, v1::CreateStreamingToken(builder, &token, static_cast<std::uint8_t>(row.kind), &boot,
                                         row.prepared, row.expires, &at, sealed));
 }
 
 std::optional<StreamingRow> DecodeStreamingRow(Payload payload) {
-  const auto* root = Root<v7::StreamingToken>(payload);
+  const auto* root = Root<v1::StreamingToken>(payload);
   if (root == nullptr || root->token_sha256() == nullptr || root->boot() == nullptr ||
       root->prepared_at() == nullptr || root->sealed() == nullptr) {
     return std::nullopt;

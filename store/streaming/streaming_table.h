@@ -1,5 +1,5 @@
 // Streaming requests that wait for their client: table "streaming-tokens",
-// schema/v7/streaming.fbs. A row says what a token opens only to who has the token.
+// schema/v1/streaming.fbs. A row says what a token opens only to who has the token.
 
 #ifndef WAYBILL_STORE_STREAMING_STREAMING_TABLE_H_
 #define WAYBILL_STORE_STREAMING_STREAMING_TABLE_H_

@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(so_does_whatever_else_opens_one) {
        }},
       {"down and up",
        [&] {
-         Must(MigrateStore({.directory = Copied(), .to = 4, .accept_loss = true}));
+         Must(MigrateStore({.directory = Copied(), .to = 1, .accept_loss = true}));
          Must(MigrateStore({.directory = copy, .to = kNewestSchema}));
          Change(copy);
        }},

@@ -234,12 +234,12 @@ void Tamper(const fs::path& directory, const std::function<void(const RawTxn&)>&
     const std::string value = txn.Get(main, name);
     const auto opened =
         internal::OpenEnvelope(internal::kStateKey, std::as_bytes(std::span(value)),
-                               internal::RecordKind::kState, internal::kNewest.header);
+                               internal::RecordKind::kState, internal::Newest().header);
     internal::State state = internal::DecodeState(opened.payload).value();
     state.lmdb_txn_id = mdb_txn_id(txn.get());
     const auto sealed =
-        internal::Seal(internal::kStateKey, internal::RecordKind::kState, internal::kNewest.header,
-                       internal::EncodeState(state, kNewestSchema));
+        internal::Seal(internal::kStateKey, internal::RecordKind::kState, internal::Newest().header,
+                       internal::EncodeState(state, internal::Newest()));
     txn.Put(main, name, {reinterpret_cast<const char*>(sealed.data()), sealed.size()});
     txn.Commit();
     return std::string("done");

@@ -7,6 +7,7 @@
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/pod.h"
+#include "tests/support/third_version.h"
 
 namespace waybill::testing {
 
@@ -83,17 +84,20 @@ std::span<const Scenario> MaintenanceScenarios() {
        [](const Place&) {},
        [](const Place& place) { return place.MigrateTo(1); },
        false,
-       {2, 3, 4, 5, 6, 7, 8}},
+       {2}},
       {"going up",
        [](const Place& place) { Must(place.MigrateTo(1)); },
-       [](const Place& place) { return place.MigrateTo(kNewestSchema); },
+       [](const Place& place) { return place.MigrateTo(kThirdVersion); },
        false,
-       {2, 3, 4, 5, 6, 7, 8}},
+       {2}},
       {"opening an older version",
-       [](const Place& place) { Must(place.MigrateTo(1)); },
+       [](const Place& place) {
+         Must(place.Open());  // ends the pulls, which would be one more commit
+         Must(place.MigrateTo(1));
+       },
        [](const Place& place) { return place.Open(); },
        false,
-       {2, 3, 4, 5, 6, 7, 8}},
+       {2}},
       {"putting a backup back",
        [](const Place& place) {
          Must(place.MigrateTo(1));

@@ -39,6 +39,7 @@ struct Scenario {
   bool replaces = false;                    // the store, which is to be kept aside
   std::vector<std::uint32_t> between = {};  // the versions between its steps
 };
+// For a process that knows a third version (tests/support/third_version.h).
 std::span<const Scenario> MaintenanceScenarios();
 
 // Makes a store with so many records, one in five of them with more than version 1 can say, and

@@ -975,7 +975,7 @@ BOOST_FIXTURE_TEST_CASE(a_migration_takes_it_back_and_its_dry_run_changes_nothin
   const Crash crash = MakeCrash(bench);
   Put(bench, crash, crash.Begun());
   bench.clock().Reboot();
-  MigrateOptions options{.directory = bench.store(), .to = 5, .dry_run = true};
+  MigrateOptions options{.directory = bench.store(), .to = 1, .dry_run = true};
   options.accept_loss = true;
   options.clock = bench.clock().AsClock();
   options.boot_clock = bench.clock().AsBootClock();
@@ -1001,7 +1001,7 @@ namespace {
 // Leaves backups: the store goes down by a version, and up again.
 void MakeBackups(const Bench& bench) {
   Must(bench.Open()->Close());
-  MigrateOptions options{.directory = bench.store(), .to = 5, .accept_loss = true};
+  MigrateOptions options{.directory = bench.store(), .to = 1, .accept_loss = true};
   options.clock = bench.Options().clock;
   options.boot_clock = bench.Options().boot_clock;
   options.map_bytes = bench.Options().map_bytes;

@@ -15,10 +15,11 @@
 #include "tests/crash/recorder.h"
 #include "tests/support/draw.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/third_version.h"
 
 namespace waybill::testing {
 
-BOOST_AUTO_TEST_SUITE(power_cut_maintenance)
+BOOST_FIXTURE_TEST_SUITE(power_cut_maintenance, ThirdVersion)
 
 namespace {
 

@@ -64,9 +64,6 @@ void History::MigrateDownAndUp() {
   std::vector<Model> before;
   for (Side& side : sides_) {
     before.push_back(side.model);
-    // There are no pods here. A restored store goes down only after its lost ranges are released.
-    const auto released = side.store->ReleaseLostUserNamespaces();
-    if (!released) Expect(false, side, released.error().ToString());
     Stop(side);
     GoDown(side, accept_loss, dry_run);
   }
@@ -172,8 +169,6 @@ void History::RestoreBackup() {
   Note("restore the backup of moment " + std::to_string(moment));
   ++moment_;
   for (Side& side : sides_) {
-    const auto held = side.store->ListHeldPods();
-    Expect(held.has_value(), side, "what is held can't be read");
     Stop(side);
     const ModelBackup backup = *of(side, moment);
     RestoreOptions options{.directory = side.directory, .backup = backup.path};
@@ -190,18 +185,14 @@ void History::RestoreBackup() {
     const Model before = side.model;
     const auto restored = RestoreStore(options);
     if (!restored) Expect(false, side, restored.error().ToString());
-    const std::uint64_t without_credentials =
-        side.model.Restore(*backup.model, backup.version, restored->schema_version);
-    // An older version can't store lost ranges, nor what was forgotten.
-    const bool as_newest =
-        (!held->empty() || before.HasForgotten()) && restored->schema_version == kNewestSchema;
-    Expect((restored->schema_version == backup.version || as_newest) &&
+    const std::uint64_t without_credentials = side.model.Restore(*backup.model);
+    Expect(restored->schema_version == kNewestSchema &&
                restored->records == backup.model->records().size() &&
                restored->records_without_credentials == without_credentials &&
                std::filesystem::exists(restored->replaced_path) &&
                !restored->distrust_reason.empty(),
            side, "the report of the restoration is wrong");
-    side.version = restored->schema_version;
+    side.version = kNewestSchema;
     Open(side, {.gap = Gap::kNo});
     ExpectNothingOpened(side, before, {""});
   }

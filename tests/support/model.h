@@ -174,10 +174,6 @@ class Model {
                                                std::uint64_t token);
   bool MentionsCredentials() const;
   const std::vector<Revocation>& revocations() const { return revocations_; }
-  // An older schema version has no place for something of it.
-  bool HasForgotten() const {
-    return !revocations_.empty() || last_truth_ != 0 || ages_ != AgeLimits() || AnyEnds();
-  }
   // The record as it counts: without what is past its age, or not checked as the policy demands.
   ImagePulledRecord Counting(ImagePulledRecord record) const;
   // The commits in which records were tidied up.
@@ -205,15 +201,13 @@ class Model {
   ModelOpened Restart(const ModelOpening& opening);
   ModelOpened Restart() { return Restart({}); }
 
-  // Schema versions: whether going down loses something; going down; going up, which restores
-  // nothing.
+  // Schema versions: whether going down loses something; going down; going up.
   bool DownLoses() const;
   void Down();
   void Up();
 
-  // Replaces this with a backup of a schema version, as a store of that or the newest. How many
-  // records lose their credentials.
-  std::uint64_t Restore(const Model& backup, std::uint32_t backup_version, std::uint32_t version);
+  // Replaces this with a backup. How many records lose their credentials.
+  std::uint64_t Restore(const Model& backup);
   bool distrustful() const { return gap_ || loss_; }
   bool closed() const { return closed_; }
 
@@ -265,13 +259,13 @@ class Model {
   template <typename T>
   bool IsForgotten(const T& credential, const ImagePulledRecord& of) const;
   bool IsImageForgotten(const Proof& proof, const ImagePulledRecord& of) const;
-  void DropForgotten(ImagePulledRecord& record) const;
+  // Whether there was any.
+  bool DropForgotten(ImagePulledRecord& record) const;
   // Of what is to be added to a record. False: all of it was forgotten.
   bool DropForgottenOf(const CopyKey& copy, ImagePullCredentials& added) const;
   // Whenever it was.
   bool IsHashForgotten(const std::string& hash) const;
   void DropOldRevocations(std::uint64_t oldest_backup);
-  bool DropLimited(ImagePulledRecord& record) const;
   template <typename Leaves>
   RevokeReport Count(const Leaves& leaves, const Revocation* image) const;
 
@@ -292,6 +286,7 @@ class Model {
   PruneReport PruneRecords(const std::vector<ListedImage>& images, const OldEnough& old_enough,
                            bool& wrote);
   bool Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseReport& report);
+  bool FoldRevocations(const Chosen& takes, CollapseReport& report);
   bool TurnsOn(const std::vector<RuntimeHandler>& handlers) const;
   void DropOutdated(bool other_default, RuntimesReport& report);
   bool ClearBroken(const KnownImage& image, const std::string& stored);
@@ -300,7 +295,7 @@ class Model {
   void TakeBroken(const ModelOpening& opening);
   bool Close(const std::string& ref, const std::string& stored, Timestamp time,
              bool by_list = false);
-  void KeepRecorded(const ImagePulledRecord& old, std::uint32_t version);
+  void KeepRecorded(const ImagePulledRecord& old);
   void Replay(const std::vector<ListedImage>& images, ModelOpened& opened);
   void CloseGap(const std::vector<ListedImage>& images, ModelOpened& opened);
   bool EraseIntents(const IntentKey& key);
@@ -395,10 +390,7 @@ class Model {
   std::uint64_t FoldPulls(const Chosen& takes, std::set<std::string>& names);
   void EvidenceRemoved();
   bool InQuarantine(const std::string& ref) const;
-  void CloseQuarantined();
-  void SpellOut();
-  void TakeOverIntents();
-  void RestoreEvidence(const Model& backup, std::uint32_t backup_version, std::uint32_t version);
+  void RestoreEvidence(const Model& backup);
 
   const bool closed_;
   ModelPolicy policy_;
@@ -421,7 +413,6 @@ class Model {
   std::uint64_t RanSeconds() const;
   Times times_;
   bool took_files_over_ = false;
-  bool is_old_ = false;  // of a schema version that knows the latest time alone
   std::uint64_t writes_ = 0;
   bool counts_ = true;
   Records records_;

@@ -1004,75 +1004,17 @@ ClassifyReport Model::ClearDistrust(const ClearOptions& options, const std::stri
   return report;
 }
 
-// --- Other schema versions
-
-// An older version finds quarantine under the very ref only.
-void Model::CloseQuarantined() {
-  if (!closed_) return;
-  for (auto& [copy, record] : records_) {
-    if (InQuarantine(copy.first)) record.credential_mapping.clear();
-  }
-  for (const auto& [copy, entry] : ledger_) {
-    if (!InQuarantine(copy.first) || AnyRecordOf(copy.first)) continue;
-    Close(copy.first, copy.second, std::max(now_, latest_));
-  }
-}
-
-// And a record.
-void Model::SpellOut() {
-  if (HasPullOfAnything()) loss_ = true;
-  std::erase_if(pulls_,
-                [](const ModelPull& one) { return one.pull.anything || one.pull.nothing_at != 0; });
-  for (const auto& [copy, record] : Records(records_)) {
-    for (const std::string& ref : RefsOf(copy.first)) {
-      ImagePulledRecord& other = records_[{ref, copy.second}];
-      if (other.image_ref.empty()) other = record;
-      other.image_ref = ref;
-    }
-  }
-  ledger_.clear();
-  rows_.clear();
-  last_list_ = kept_list_ = 0;
-  evidence_removed_ = 0;
-}
-
-// An older version has one intent of a string and handler: the newest.
-void Model::TakeOverIntents() {
-  SortPulls();
-  std::map<IntentKey, ModelPull> newest;
-  for (const ModelPull& one : pulls_) {
-    newest.insert_or_assign({one.pull.image, one.pull.runtime_handler}, one);
-  }
-  pulls_.clear();
-  for (const auto& [key, one] : newest) TakeOverIntent(one.image, key.second, one.pull.began);
-}
-
-void Model::Up() {
-  is_old_ = false;
-  TakeOverIntents();
-  awaits_first_list_ = true;
-  evidence_removed_ = writes_ + 1;
-  Written();
-}
+// --- Putting a backup back
 
 // Pulls of either store may bring something. An entry of the ledger counts where both have it.
-void Model::RestoreEvidence(const Model& backup, std::uint32_t backup_version,
-                            std::uint32_t version) {
+void Model::RestoreEvidence(const Model& backup) {
   const auto pulls = std::move(pulls_);
   pulls_ = backup.pulls_;
   last_number_ = std::max(last_number_, backup.last_number_);
-  if (backup_version != version) TakeOverIntents();
   for (ModelPull one : pulls) {
     std::string& handler = one.pull.runtime_handler;
-    handler = version == 1 ? "" : Stored(handler).value_or(handler);
-    // An older version has one of a string and handler, and none of anything.
-    const bool knows_pulls = version == kNewestSchema;
-    if (!knows_pulls && (one.pull.anything || one.pull.nothing_at != 0)) continue;
-    std::erase_if(pulls_, [&](const ModelPull& other) {
-      return knows_pulls
-                 ? other.number == one.number
-                 : other.pull.image == one.pull.image && other.pull.runtime_handler == handler;
-    });
+    handler = Stored(handler).value_or(handler);
+    std::erase_if(pulls_, [&](const ModelPull& other) { return other.number == one.number; });
     pulls_.push_back(one);
   }
   SortPulls();

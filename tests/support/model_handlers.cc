@@ -101,6 +101,7 @@ bool Model::Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseRe
       ++report.records_to_verify;
     }
   }
+  const bool had_revocations = FoldRevocations(takes, report);
   report.intents += FoldPulls(takes, names);
   // The default's copy of an image may be one of the others.
   std::set<std::string> images;
@@ -110,7 +111,25 @@ bool Model::Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseRe
   });
   if (dropped > 0) EvidenceRemoved();
   report.handlers.assign(names.begin(), names.end());
-  return !names.empty();
+  return !names.empty() || had_revocations || dropped > 0;
+}
+
+// What was forgotten of the other copies is forgotten of the default's. Whether there was any.
+bool Model::FoldRevocations(const Chosen& takes, CollapseReport& report) {
+  std::vector<Revocation> folded;
+  std::erase_if(revocations_, [&](const Revocation& one) {
+    if (takes(one.runtime_handler)) folded.push_back(one);
+    return takes(one.runtime_handler);
+  });
+  for (Revocation& one : folded) {
+    one.runtime_handler.clear();
+    PutRevocation(one);
+    const auto own = records_.find({one.image_ref, ""});
+    if (own == records_.end() || !DropForgotten(own->second)) continue;
+    own->second.stamp = writes_ + 1;
+    ++report.records_to_verify;
+  }
+  return !folded.empty();
 }
 
 bool Model::TurnsOn(const Handlers& handlers) const {

@@ -28,14 +28,6 @@ std::optional<Proof> FindProofOfMatch(const std::vector<ImagePullSecret>& stored
   return by_hash ? by_hash : by_coordinates;
 }
 
-inline void DropProofs(ImagePulledRecord& record) {
-  for (auto& [name, entry] : record.credential_mapping) {
-    entry.node_pods_proof = {};
-    for (auto& secret : entry.kubernetes_secrets) secret.proof = {};
-    for (auto& account : entry.kubernetes_service_accounts) account.proof = {};
-  }
-}
-
 }  // namespace waybill::testing
 
 #endif  // WAYBILL_TESTS_SUPPORT_MODEL_PROOFS_H_

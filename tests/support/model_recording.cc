@@ -148,10 +148,6 @@ void Model::Written() {
 void Model::Committed() {
   latest_ = std::max(latest_, now_);
   times_ = TimesNow();
-  if (is_old_) {
-    times_ = Times();
-    times_.wall = times_.ages = times_.ends = latest_.seconds * 1'000'000'000 + latest_.nanoseconds;
-  }
   kept_list_ = last_list_;
 }
 

@@ -177,23 +177,6 @@ ImagePulledRecord Model::Counting(ImagePulledRecord record) const {
   return counting;
 }
 
-// An older version has no ages and no ends, and opens to a Secret that is rotated to a forgotten
-// hash. Whether there was anything of that.
-bool Model::DropLimited(ImagePulledRecord& record) const {
-  const bool forgot_hashes =
-      std::any_of(revocations_.begin(), revocations_.end(),
-                  [](const auto& one) { return one.kind == RevocationKind::kCredential; });
-  const bool ended = DropEnding(record);
-  const bool limited = Drop(
-      record,
-      [&]<typename T>(const T&) {
-        if (kIsSecret<T> && forgot_hashes) return true;
-        return (kIsSecret<T> ? ages_.credentials : AgeOfAccounts()) != kForEver;
-      },
-      [&](const Proof&) { return ages_.node_pods != kForEver; });
-  return ended || limited;
-}
-
 // --- Proofs
 
 // Without an ID it may be any that runs, or else any of unknown end. 0: not on record.
@@ -327,9 +310,9 @@ bool Model::IsHashForgotten(const std::string& hash) const {
   });
 }
 
-void Model::DropForgotten(ImagePulledRecord& record) const {
-  if (revocations_.empty()) return;
-  Drop(
+bool Model::DropForgotten(ImagePulledRecord& record) const {
+  if (revocations_.empty()) return false;
+  return Drop(
       record, [&](const auto& one) { return IsForgotten(one, record); },
       [&](const Proof& proof) { return IsImageForgotten(proof, record); });
 }

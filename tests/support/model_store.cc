@@ -300,68 +300,28 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   return opened;
 }
 
-namespace {
-
-bool SaysWhoChecked(const ImagePulledRecord& record) {
-  const auto says = [](const auto& one) { return one.proof.checker != VerifiedBy::kUnknown; };
-  return std::any_of(record.credential_mapping.begin(), record.credential_mapping.end(),
-                     [&](const auto& named) {
-                       const ImagePullCredentials& entry = named.second;
-                       return (entry.node_pods_accessible &&
-                               entry.node_pods_proof.checker != VerifiedBy::kUnknown) ||
-                              std::any_of(entry.kubernetes_secrets.begin(),
-                                          entry.kubernetes_secrets.end(), says) ||
-                              std::any_of(entry.kubernetes_service_accounts.begin(),
-                                          entry.kubernetes_service_accounts.end(), says);
-                     });
-}
-
-}  // namespace
-
 bool Model::DownLoses() const {
-  const bool records = std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
-    ImagePulledRecord without = record.second;
-    return !record.first.second.empty() || SaysMoreThanVersionOne(record.second) ||
-           DropLimited(without) || SaysWhoChecked(record.second);
-  });
-  const auto all = intents();
-  const bool intents = std::any_of(all.begin(), all.end(),
-                                   [](const IntentKey& intent) { return !intent.second.empty(); });
-  // The default handler's name alone is given again at the next start.
-  const bool handlers = std::any_of(
-      handlers_.begin(), handlers_.end(),
-      [](const RuntimeHandler& known) { return !known.is_default || known.guest_platform; });
-  const bool ended = std::any_of(pulls_.begin(), pulls_.end(), [](const ModelPull& one) {
-    return one.pull.ended.has_value() && one.pull.nothing_at == 0;
-  });
-  const bool quarantined =
-      closed_ && std::any_of(records_.begin(), records_.end(), [&](const auto& one) {
-        return !one.second.credential_mapping.empty() && InQuarantine(one.first.first);
-      });
-  return !revocations_.empty() || quarantined || records || intents || handlers || ended ||
-         !ledger_.empty();
+  const auto of_other = [](const auto& one) { return !one.first.second.empty(); };
+  return std::any_of(records_.begin(), records_.end(),
+                     [&](const auto& record) {
+                       return of_other(record) || SaysMoreThanVersionOne(record.second);
+                     }) ||
+         std::any_of(ledger_.begin(), ledger_.end(), of_other) ||
+         std::any_of(pulls_.begin(), pulls_.end(),
+                     [](const ModelPull& one) { return !one.pull.runtime_handler.empty(); }) ||
+         std::any_of(revocations_.begin(), revocations_.end(),
+                     [](const Revocation& one) { return !one.runtime_handler.empty(); }) ||
+         // The default handler's name alone is given again at the next start.
+         std::any_of(handlers_.begin(), handlers_.end(), [](const RuntimeHandler& known) {
+           return !known.is_default || known.guest_platform;
+         });
 }
 
 void Model::Down() {
-  // Version 6 remembers nothing in the ledger.
-  std::erase_if(ledger_, [](const auto& one) { return one.second.absent_since.has_value(); });
-  for (auto& [copy, record] : records_) {
-    DropForgotten(record);  // also by an image's revocation, of a spelling that was learnt since
-    DropLimited(record);
-    DropProofs(record);
-  }
-  revocations_.clear();
-  last_truth_ = 0;
-  ages_ = {};
-  CloseQuarantined();
-  SpellOut();
   CollapseReport ignored;
   // Nobody tells a migration the rules, so it takes the later time.
-  Fold([](const std::string&) { return true; }, std::max(now_, latest_), false, ignored);
+  Fold([](const std::string&) { return true; }, std::max(now_, latest_), closed_, ignored);
   for (auto& [copy, record] : records_) {
-    record.closed_because.clear();
-    record.closed_by_list = false;
-    record.absent_since.reset();
     if (!SaysMoreThanVersionOne(record)) continue;
     record.credential_mapping.clear();
     record.manifest_digest.clear();
@@ -369,14 +329,14 @@ void Model::Down() {
     record.guest_platform.reset();
   }
   handlers_.clear();
-  is_old_ = true;
   Written();
 }
 
+void Model::Up() { Written(); }
+
 // A record of the store that a backup replaces: it closes what the backup has no record of.
-void Model::KeepRecorded(const ImagePulledRecord& old, std::uint32_t version) {
-  const std::string stored =
-      version == 1 ? "" : Stored(old.runtime_handler).value_or(old.runtime_handler);
+void Model::KeepRecorded(const ImagePulledRecord& old) {
+  const std::string stored = Stored(old.runtime_handler).value_or(old.runtime_handler);
   std::string because = old.closed_because;
   if (closed_ && because.empty()) because = "a restore";
   const auto place_of = [&](const std::string& ref) {
@@ -416,8 +376,7 @@ void Model::KeepRecorded(const ImagePulledRecord& old, std::uint32_t version) {
   if (kept.closed_because.empty() != old.closed_because.empty()) kept.closed_because = because;
 }
 
-std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
-                             std::uint32_t version) {
+std::uint64_t Model::Restore(const Model& backup) {
   const auto replaced = std::move(records_);
   std::uint64_t without_credentials = 0;
   records_ = backup.records_;
@@ -435,15 +394,12 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
     ++without_credentials;
   }
   handlers_ = backup.handlers_;
-  for (const auto& [copy, record] : replaced) KeepRecorded(record, version);
-  // An older version has no place for them: then there were none.
-  if (version == kNewestSchema) {
-    for (const Revocation& one : backup.revocations_) PutRevocation(one);
-    // How long they and what is remembered last begins anew.
-    for (Revocation& one : revocations_) one.ran = static_cast<std::uint64_t>(TimesNow().ran);
-    last_truth_ = std::max(last_truth_, backup.last_truth_);
-  }
-  RestoreEvidence(backup, backup_version, version);
+  for (const auto& [copy, record] : replaced) KeepRecorded(record);
+  for (const Revocation& one : backup.revocations_) PutRevocation(one);
+  // How long they and what is remembered last begins anew.
+  for (Revocation& one : revocations_) one.ran = static_cast<std::uint64_t>(TimesNow().ran);
+  last_truth_ = std::max(last_truth_, backup.last_truth_);
+  RestoreEvidence(backup);
   // What either could not read stays closed.
   broken_refs_.insert(backup.broken_refs_.begin(), backup.broken_refs_.end());
   broken_images_.insert(backup.broken_images_.begin(), backup.broken_images_.end());
@@ -453,7 +409,6 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
   latest_ = std::max(latest_, backup.latest_);
   times_.ages = std::max(times_.ages, backup.times_.ages);
   took_files_over_ = backup.took_files_over_;
-  is_old_ = version != kNewestSchema;
   for (auto& [copy, record] : records_) record.absent_ran = RanSeconds();
   for (auto& [copy, entry] : ledger_) {
     if (entry.absent_since) entry.absent_ran = RanSeconds();

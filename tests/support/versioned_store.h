@@ -50,6 +50,7 @@ class VersionedStore {
   MigrateOptions To(std::uint32_t version) const {
     MigrateOptions options{.directory = directory(), .to = version};
     options.clock = clock_.AsClock();
+    options.boot_clock = FakeClock().AsBootClock();
     options.map_bytes = kMapBytes;
     return options;
   }
@@ -61,6 +62,7 @@ class VersionedStore {
   RestoreOptions From(const std::filesystem::path& backup) const {
     RestoreOptions options{.directory = directory(), .backup = backup};
     options.clock = clock_.AsClock();
+    options.boot_clock = FakeClock().AsBootClock();
     options.map_bytes = kMapBytes;
     return options;
   }

@@ -133,6 +133,11 @@ Contents WithoutStamps(Contents contents) {
   return contents;
 }
 
+void DropSeveral(Contents& contents) {
+  auto& intents = contents.intents;  // sorted
+  intents.erase(std::unique(intents.begin(), intents.end()), intents.end());
+}
+
 const ImagePulledRecord* FindRecord(const Contents& contents, const std::string& image_ref,
                                     const std::string& runtime_handler) {
   for (const ImagePulledRecord& record : contents.records) {

@@ -45,6 +45,8 @@ struct Contents {
 Contents ContentsOf(const std::filesystem::path& directory);
 // Stamps say when a record was written, which is not part of its content.
 Contents WithoutStamps(Contents contents);
+// Opening a store ends its pulls, and those of a string that ended alike are kept as one.
+void DropSeveral(Contents& contents);
 const ImagePulledRecord* FindRecord(const Contents& contents, const std::string& image_ref,
                                     const std::string& runtime_handler = {});
 

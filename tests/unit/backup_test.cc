@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(backups_of_one_state_count_once) {
   store.Open([](NodeStore& opened) { Must(opened.PutIntent({.image = "registry.example/a:v1"})); });
   store.Migrate(1, true);
   const auto earlier = Must(BackupsOf(store.directory()));
-  BOOST_TEST(earlier.size() == 3U);
+  BOOST_TEST(earlier.size() == 2U);
   store.Migrate(2);
   MigrateOptions options = store.To(1);
   options.progress = [](std::uint64_t, std::uint64_t) { return false; };
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
     const fs::path directory = scratch / "store";
     PlaceGolden(directory, 1);
     const auto free = fs::space(scratch.path()).available;
-    const std::uint64_t left = fs::file_size(directory / "data.mdb") - 4096;
+    const std::uint64_t left = 32'768;  // less than a backup has
     WriteFile(scratch / "ballast", std::string(free - left, 'x'));
     const Tree before = TreeOf(directory);
     const auto unchanged = [&]() -> bool {

@@ -172,17 +172,6 @@ BOOST_AUTO_TEST_CASE(going_back_opens_nothing_that_is_in_quarantine) {
       const auto record = DecodePulledRecord(ReadFile(file));
       BOOST_TEST((!record || record->credential_mapping.empty()), ref);
     }
-
-    store.Stop();
-    Must(MigrateStore({.directory = store.directory(), .to = 4, .accept_loss = true}));
-    const Contents older = ContentsOf(store.directory());
-    for (const std::string& ref : {std::string(kRef), kHex, kByDigest}) {
-      const ImagePulledRecord* const record = FindRecord(older, ref);
-      const bool in_quarantine =
-          std::any_of(older.quarantine.begin(), older.quarantine.end(),
-                      [&](const QuarantinedFile& entry) { return entry.sha256 == Sha256Hex(ref); });
-      BOOST_TEST((in_quarantine || (record != nullptr && record->credential_mapping.empty())), ref);
-    }
   }
 }
 

@@ -15,10 +15,7 @@
 #include "migrations/kubelet/kubelet_file.h"
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/options.h"
-#include "store/engine/recovery/new_database.h"
-#include "store/engine/trust/trust.h"
 #include "store/node/facade/node_store.h"
-#include "store/node/upkeep/gap.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
@@ -539,25 +536,6 @@ BOOST_FIXTURE_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it, 
   const OpeningReport& report = node.Open(Gap::kDetect, OnNode());
   BOOST_TEST(!report.distrustful);
   BOOST_TEST(Must(node.opened->HasIntent({.image = kImage})));
-}
-
-// Earlier versions noted the path as it was given.
-BOOST_FIXTURE_TEST_CASE(an_import_that_an_earlier_version_left_unfinished_ends, Respelled) {
-  internal::NewDatabase made;
-  made.map_bytes = kDefaultMapBytes;
-  made.identity = Must(internal::NewIdentity({1'767'000'000, 0}));
-  made.fill = [&](internal::StoreTxn& txn) -> Result<void> {
-    Must(internal::SetDistrust(
-        txn, {DegradedKind::kImportUnfinished,
-              "the import of " + respelled.string() +
-                  " is not finished; run `waybill start --kubelet-dir` on it again"}));
-    BOOST_TEST(txn.state().distrustful);
-    Must(internal::EndImport(txn, respelled));
-    BOOST_TEST(!txn.state().distrustful);
-    return {};
-  };
-  std::filesystem::create_directory(scratch() / "made");
-  Must(internal::PrepareDatabase(scratch() / "made", made));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

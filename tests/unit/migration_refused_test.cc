@@ -11,6 +11,7 @@
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
+#include "tests/support/third_version.h"
 #include "tests/support/versioned_store.h"
 
 namespace waybill::testing {
@@ -120,13 +121,18 @@ BOOST_FIXTURE_TEST_CASE(opening_that_may_not_migrate, OldestStore) {
   Must(Must(NodeStore::Open(options))->Close());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_newer_store, OldestStore) {
-  store.Open();
-  for (const bool by_envelope : {false, true}) {
-    if (by_envelope) {
+BOOST_AUTO_TEST_CASE(a_newer_store) {
+  enum { kByIdentity, kByEnvelope, kReally, kWays };
+  for (int way = kByIdentity; way != kWays; ++way) {
+    const VersionedStore store;
+    store.Open();
+    if (way == kByIdentity) {
+      PutIdentity(store.directory(), kNewestSchema + 1, internal::Newest().header);
+    } else if (way == kByEnvelope) {
       MakeNewer(store.directory());
     } else {
-      PutIdentity(store.directory(), kNewestSchema + 1, internal::kNewest.header);
+      const ThirdVersion third;
+      store.Migrate(kThirdVersion);
     }
     for (const std::uint32_t version : {1U, 2U}) {
       CheckRefused(store, store.To(version), ErrorCode::kNewerSchema);
@@ -156,9 +162,11 @@ BOOST_FIXTURE_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version, 
 
   // The damaged record is lost, and reported; the digest proves the credentials of the others.
   Contents expected = WithoutStamps(before);
+  DropSeveral(expected);
   std::erase_if(expected.records,
                 [](const auto& record) { return record.image_ref == kRefToDamage; });
-  const Contents after = WithoutStamps(ContentsOf(store.directory()));
+  Contents after = WithoutStamps(ContentsOf(store.directory()));
+  DropSeveral(after);
   BOOST_TEST((after.records == expected.records));
   BOOST_TEST((after.intents == expected.intents));
   BOOST_TEST((after.quarantine == expected.quarantine));
@@ -203,8 +211,7 @@ BOOST_FIXTURE_TEST_CASE(progress_that_stops_it, NoStoreYet) {
 
 BOOST_FIXTURE_TEST_CASE(a_map_without_room_for_the_step, NoStoreYet) {
   store.Open([](NodeStore& opened) { Fill(opened, 3000, ""); });
-  store.Migrate(8, true);
-  MigrateOptions options = store.To(7);  // writes every record anew
+  MigrateOptions options = store.To(1);  // writes every record anew
   options.accept_loss = true;
   options.map_bytes = std::uint64_t{1} << 20U;
   const std::string before = ReadFile(store.database());

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "store/api/maintenance.h"
 #include "store/base/files.h"
-#include "store/base/image_spellings.h"
 #include "store/base/metrics.h"
 #include "store/engine/database/tables.h"
 #include "store/engine/lmdb/check/page_check.h"
@@ -23,6 +22,7 @@
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/pod.h"
 #include "tests/support/rows.h"
+#include "tests/support/third_version.h"
 #include "tests/support/versioned_store.h"
 #include "tests/support/versions.h"
 
@@ -81,26 +81,14 @@ void FillWithHandlers(NodeStore& store) {
   Must(store.PutIntent({.image = ImageOf("both-in-flight")}));
 }
 
-// Versions before 5 get each record under every spelling of its digest. Leaves those that are under
-// one of `refs`.
-Contents WithoutOtherSpellings(Contents contents, const std::set<std::string>& refs) {
-  const Contents all = contents;
-  std::erase_if(contents.records, [&](const ImagePulledRecord& record) {
-    return !refs.contains(record.image_ref) &&
-           std::any_of(refs.begin(), refs.end(), [&](const std::string& ref) {
-             const ImagePulledRecord* const own = FindRecord(all, ref, record.runtime_handler);
-             return own != nullptr &&
-                    internal::SpellingOf(ref) == internal::SpellingOf(record.image_ref) &&
-                    own->credential_mapping == record.credential_mapping;
-           });
-  });
-  return contents;
-}
-
-std::set<std::string> RefsIn(const Contents& contents) {
-  std::set<std::string> refs;
-  for (const ImagePulledRecord& record : contents.records) refs.insert(record.image_ref);
-  return refs;
+// What the values say, whatever version they are sealed as.
+std::map<std::string, std::map<std::string, std::vector<std::uint8_t>>> PayloadsIn(
+    const VersionedStore& store) {
+  std::map<std::string, std::map<std::string, std::vector<std::uint8_t>>> payloads;
+  for (const auto& [table, values] : Tables(store)) {
+    for (const auto& [key, value] : values) payloads[table][key] = PayloadOf(value);
+  }
+  return payloads;
 }
 
 }  // namespace
@@ -170,45 +158,50 @@ BOOST_FIXTURE_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table, Oldest
   BOOST_TEST((ContentsOf(store.directory()) == contents));
 }
 
-BOOST_FIXTURE_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_whole,
-                        OldestStore) {
-  store.Open([](NodeStore& opened) {
+// Pulls that run, images that are gone, preloaded ones and revocations, too.
+BOOST_FIXTURE_TEST_CASE(what_is_of_the_default_handler_goes_down_and_up_whole, OldestStore) {
+  PullId running;
+  store.Open([&](NodeStore& opened) {
     Pull(opened, "new", "");
-    Must(opened.PutIntent({.image = ImageOf("new-in-flight")}));
+    Pull(opened, "gone", "");
     Must(opened.ReplaceRuntimeHandlers({{.name = "runc", .is_default = true}}));
-  });
-  Contents contents = ContentsOf(store.directory());
-  // The pulls that version 1 had as intents have ended since.
-  const auto losses = store.Migrate(1, true).losses;
-  BOOST_TEST_REQUIRE(losses.size() == 2U);
-  BOOST_TEST(losses[0].starts_with("the credentials of 1 record in quarantine: "), losses[0]);
-  BOOST_TEST(losses[1].starts_with("when 10 open pulls ended: "), losses[1]);
-  CheckSound(store, 1);
-  contents.handlers.clear();
-  // What is in quarantine proves nothing any more.
-  for (ImagePulledRecord& record : contents.records) {
-    for (const std::string& ref : internal::PlainSpellings(record.image_ref)) {
-      for (const QuarantinedFile& entry : contents.quarantine) {
-        if (entry.sha256 == Sha256Hex(ref)) record.credential_mapping.clear();
-      }
+    const ListedImage preloaded{.id = RefOf("preloaded")};
+    const ListedImage listed{.id = RefOf("new"), .repo_tags = {ImageOf("new")}};
+    Must(opened.AddToLedger(preloaded, "operator", "a test"));
+    const ListedImage gone{.id = RefOf("gone"), .repo_tags = {ImageOf("gone")}};
+    for (const auto& images : {std::vector{listed, preloaded, gone}, {listed, preloaded}}) {
+      Must(opened.ObserveImages(
+          {.images = images, .token = Must(opened.BeginList()), .complete = true}));
     }
+    Must(opened.Forget({.kind = RevocationKind::kImage, .image_ref = RefOf("gone")}));
+    running = Must(opened.RecordPullIntent({.image = ImageOf("runs")}));
+  });
+  const Contents contents = ContentsOf(store.directory());
+  BOOST_TEST(FindRecord(contents, RefOf("gone"))->absent_since.has_value());
+  const auto before = PayloadsIn(store);
+  for (const char* table : {"preload-ledger--", "image-spellings-", "revocations----1",
+                            "userns-mappings1", "userns-held----1"}) {
+    BOOST_TEST(before.contains(table), table);
   }
-  const Contents down = ContentsOf(store.directory());
-  const Contents own = WithoutOtherSpellings(down, RefsIn(contents));
-  BOOST_TEST(RefsIn(own) == RefsIn(contents), boost::test_tools::per_element());
-  BOOST_TEST((own == contents));
-  BOOST_TEST(down.records.size() > contents.records.size());
+  BOOST_TEST(store.Migrate(1).losses.empty());
+  CheckSound(store, 1);
   for (const auto& [table, values] : ValuesIn(store.directory())) {
     for (const auto& [key, value] : values) BOOST_TEST(VersionOf(value) == 1U);
   }
   store.Migrate(2);
   CheckSound(store, 2);
-  BOOST_TEST((ContentsOf(store.directory()) == down));
-  // The record still opens.
-  store.Open([](NodeStore& opened) {
+  auto after = PayloadsIn(store);
+  after["runtime-handlers"] = before.at("runtime-handlers");
+  BOOST_TEST((after == before));
+  const std::string image = ImageOf("runs");
+  const std::string ref = RefOf("runs");
+  const ImageCopy copy = {.image = image, .image_ref = ref};
+  store.Open([&](NodeStore& opened) {
     BOOST_TEST(
         !DecisionOf(opened, {.image = ImageOf("new"), .image_ref = RefOf("new")}, Pod(kSecretA))
              .pull);
+    Must(opened.RecordImagePulled(copy, WithSecret(kSecretA), {.pull = running}));
+    BOOST_TEST(!DecisionOf(opened, copy, Pod(kSecretA)).pull);
   });
 }
 
@@ -234,7 +227,12 @@ BOOST_FIXTURE_TEST_CASE(the_witness_follows_each_way, OldestStore) {
 }
 
 BOOST_FIXTURE_TEST_CASE(each_loss_is_a_line, NoStoreYet) {
-  store.Open(FillWithHandlers);
+  store.Open([](NodeStore& opened) {
+    FillWithHandlers(opened);
+    Must(opened.AddToLedger({.id = RefOf("by-hand"), .runtime_handler = "kata"}, "operator", "a"));
+    Must(opened.Forget(
+        {.kind = RevocationKind::kImage, .image_ref = "no digest", .runtime_handler = "gvisor"}));
+  });
   MigrateOptions options = store.To(1);
   options.dry_run = true;
   const std::vector<std::string> expected = {
@@ -242,6 +240,8 @@ BOOST_FIXTURE_TEST_CASE(each_loss_is_a_line, NoStoreYet) {
       "2 images of runtime handler kata: to be verified again",
       "1 pull intent of runtime handler gvisor: kept for the default one",
       "2 pull intents of runtime handler kata: kept for the default one",
+      "1 preloaded image of runtime handler kata: to be judged anew",
+      "1 revocation of runtime handler gvisor: kept for the default one",
       "the manifest or guest platform of 1 image of the default handler: to be verified again",
       "the runtime handler gvisor in the registry",
       "the runtime handler kata in the registry"};
@@ -277,9 +277,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded, NoSt
   CheckSound(store, 1);
   CheckWitnessFollows(store);
 
-  const Contents down = WithoutOtherSpellings(
-      ContentsOf(store.directory()),
-      {RefOf("plain"), RefOf("both"), RefOf("of-kata"), RefOf("of-gvisor"), RefOf("chosen")});
+  const Contents down = ContentsOf(store.directory());
   BOOST_TEST(down.handlers.empty());
   BOOST_TEST(down.records.size() == 5U);
   for (const ImagePulledRecord& record : down.records) {
@@ -288,7 +286,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded, NoSt
     BOOST_TEST(!record.platform.has_value());
     BOOST_TEST(record.credential_mapping.empty() == (record.image_ref != RefOf("plain")));
   }
-  BOOST_TEST(down.intents.size() == 2U);
+  BOOST_TEST(down.intents.size() == 4U);
 
   const OpeningReport opened = store.Open([](NodeStore& up) {
     BOOST_TEST(
@@ -365,136 +363,66 @@ BOOST_FIXTURE_TEST_CASE(an_observer_beside_a_way_down_fails_closed, NoStoreYet) 
   all_closed();
 }
 
-// Builds that kept what metrics count left a record that nothing reads.
-BOOST_AUTO_TEST_CASE(a_record_of_counters_changes_nothing_and_does_not_migrate) {
-  const std::string key = "waybill-counters";
-  const VersionedStore store(kNewestSchema);
-  std::string bytes = ReadFile(store.database());
-  const auto places = PlacesOf(bytes, key);
-  BOOST_TEST(!places.empty());
-  for (const std::size_t at : places) bytes[at + key.size() + 20] ^= 1;
-  WriteFile(store.database(), bytes);
-  const OpeningReport report = store.Open([](NodeStore& opened) {
-    BOOST_TEST(Must(opened.Verify()).sound);
-    BOOST_TEST((opened.GetMetrics().counters == StoreCounters()));
-    Must(opened.RecordPullIntent({.image = "registry.example/other:v1"}));
+// A pull of another handler becomes the default's, and may have begun before.
+BOOST_FIXTURE_TEST_CASE(what_was_forgotten_of_another_handler_does_not_come_back, NoStoreYet) {
+  const std::string image = ImageOf("app");
+  const std::string ref = RefOf("app");
+  const ImageCopy copy = {.image = image, .image_ref = ref};
+  PullId running;
+  store.Open([&](NodeStore& opened) {
+    Must(opened.ReplaceRuntimeHandlers(SomeHandlers()));
+    running = Must(opened.RecordPullIntent({.image = copy.image, .runtime_handler = "kata"}));
+    Must(opened.Forget(
+        {.kind = RevocationKind::kImage, .image_ref = RefOf("app"), .runtime_handler = "kata"}));
   });
-  BOOST_TEST(report.findings.empty());
-  CheckSound(store, kNewestSchema);
-  BOOST_TEST(ValuesIn(store.directory())[""].contains(key));
-  store.Migrate(5, true);
-  BOOST_TEST(!ValuesIn(store.directory())[""].contains(key));
-  CheckSound(store, 5);
-}
-
-// So the steps below leave it as it is.
-BOOST_AUTO_TEST_CASE(a_record_goes_down_as_the_oldest_version_that_can_hold_it) {
-  const VersionedStore store;
-  store.Open([](NodeStore& opened) {
-    Must(opened.ReplaceRuntimeHandlers({{.name = "", .is_default = true}, {.name = "kata"}}));
-    Must(opened.PutRecord({.image_ref = RefOf("put")}));
-    Pull(opened, "pulled", "");
-    Pull(opened, "of-kata", "kata");
-  });
-  const auto records = [&] { return ValuesIn(store.directory()).at("pulled-records-1"); };
-  const auto versions = [&] {
-    std::multiset<int> all;
-    for (const auto& [key, value] : records()) all.insert(value.at(2));
-    return all;
-  };
-  BOOST_TEST((versions() == std::multiset<int>{8, 8, 8}));
-  store.Migrate(7, true);
-  BOOST_TEST((versions() == std::multiset<int>{1, 6, 6}));  // two say when a pull proved them
-  store.Migrate(5, true);
-  BOOST_TEST((versions() == std::multiset<int>{1, 1, 2}));
-  const auto before = records();
-  store.Migrate(2, true);
-  const auto after = records();
-  BOOST_TEST(after.size() == 6U);  // each also by its digest alone
-  for (const auto& [key, value] : before) BOOST_TEST((after.at(key) == value));
   store.Migrate(1, true);
-  BOOST_TEST((versions() == std::multiset<int>{1, 1, 1, 1, 1, 1}));
-  for (const auto& [key, value] : records()) {
-    if (after.contains(key)) BOOST_TEST((after.at(key) == value));
-  }
-  CheckSound(store, 1);
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-// The step "evidence", 4 to 5, where histories/evidence.jsonl does not reach.
-BOOST_AUTO_TEST_SUITE(evidence_migration)
-
-namespace {
-
-const std::string kDigest = "sha256:" + std::string(64, 'e');
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(intents_become_pulls_of_unknown_end) {
-  const VersionedStore store(4);
-  const MigrationReport up = store.Migrate(5);
-  BOOST_TEST_REQUIRE(up.steps.size() == 1U);
-  BOOST_TEST(up.steps[0].name == "evidence");
-  BOOST_TEST(up.losses.empty());
-  store.Open([](NodeStore& opened) {
-    const auto pulls = Must(opened.ListOpenPulls());
-    BOOST_TEST(pulls.size() == Must(opened.ListIntents()).size());
-    BOOST_TEST(!pulls.empty());
-    for (const UnresolvedPull& pull : pulls) {
-      BOOST_TEST((pull.state == PullState::kUnknown));
-      BOOST_TEST(pull.ended.has_value());
-      BOOST_TEST(!pull.anything);
-    }
-    BOOST_TEST(Must(opened.ListLedger()).empty());
+  store.Open([&](NodeStore& opened) {
+    Must(opened.RecordImagePulled(copy, WithSecret(kSecretA), {.pull = running}));
+    BOOST_TEST(DecisionOf(opened, copy, Pod(kSecretA)).pull);
   });
 }
 
-// Version 4 has no last ID, and there is no open pull to tell it by.
-BOOST_AUTO_TEST_CASE(an_id_from_before_the_way_down_was_given) {
-  const TempDir scratch;
-  const ImageCopy copy = {.image = kImage, .image_ref = kRef};
-  PullId given;
-  {
-    const auto opened = Must(NodeStore::Open(OptionsIn(scratch.path())));
-    given = Must(opened->RecordPullIntent(copy));
-    Must(opened->RecordImagePulled(copy, WithSecret(kSecretA), {.pull = given}));
+// What carries versions carries further ones (tests/support/third_version.h).
+BOOST_FIXTURE_TEST_CASE(both_ways_in_two_steps, ThirdVersion) {
+  const VersionedStore store;
+  store.Open(FillWithHandlers);
+  BOOST_TEST(IdentityOf(store.directory()).schema_version == kThirdVersion);
+  store.Migrate(1, true);
+  const Contents oldest = ContentsOf(store.directory());
+  const MigrationReport up = store.Migrate(kThirdVersion);
+  BOOST_TEST_REQUIRE(up.steps.size() == 2U);
+  BOOST_TEST(up.losses.empty());
+  BOOST_TEST(up.steps[1].name == "notes");
+  BOOST_TEST(up.steps[1].values_written == oldest.records.size());
+  CheckSound(store, kThirdVersion);
+  CheckWitnessFollows(store);
+  for (const ImagePulledRecord& record : ContentsOf(store.directory()).records) {
+    BOOST_TEST(record.closed_because == "a note of version 3");
   }
-  Must(MigrateStore(
-      {.directory = OptionsIn(scratch.path()).directory, .to = 4, .accept_loss = true}));
-  const auto opened = Must(NodeStore::Open(OptionsIn(scratch.path())));
-  Must(opened->RecordImagePulled(copy, WithSecret(kSecretB), {.pull = given}));
-  BOOST_TEST(!Must(opened->GetRecord(copy)).credential_mapping.empty());
+  const RawModel values = ValuesIn(store.directory());
+  for (const auto& [key, value] : values.at("")) BOOST_TEST(VersionOf(value) == kThirdVersion);
+
+  store.Open([](NodeStore& opened) { Must(opened.ReplaceRuntimeHandlers(SomeHandlers())); });
+  const Tree before = store.Files();
+  // The losses of later steps are told, too, before the first one runs.
+  const Error refused = ExpectError(MigrateStore(store.To(1)), ErrorCode::kConflict, "gvisor");
+  BOOST_TEST(refused.message.find("the notes of 5 records; ") != std::string::npos);
+  BOOST_TEST((store.Files() == before));
+  BOOST_TEST(store.Migrate(1, true).steps.size() == 2U);
+  CheckSound(store, 1);
+  BOOST_TEST((ContentsOf(store.directory()).records == oldest.records));
 }
 
-// The order of keys is each store's own. Under kubelet rules an image had got two records.
-BOOST_AUTO_TEST_CASE(a_spelling_of_two_records_gets_the_same_one_in_every_store) {
-  const std::string bare(kRef.substr(kRef.find(':') + 1));
-  const std::string digest = "registry.example.com/team/app@" + kDigest;
-  for (int store = 0; store < 12; ++store) {
-    const TempDir scratch;
-    const auto open = [&](Mode rules) {
-      return Must(NodeStore::Open(OptionsIn(scratch.path(), rules)));
-    };
-    const auto pull = [](NodeStore& opened, std::string_view ref, const ImagePullSecret& secret) {
-      const ImageCopy copy = {.image = kImage, .image_ref = ref};
-      const PullId id = Must(opened.RecordPullIntent(copy));
-      Must(opened.RecordImagePulled(copy, WithSecret(secret), {.pull = id}));
-    };
-    {
-      const auto opened = open(Mode::kStrict);
-      pull(*opened, kRef, kSecretA);
-      Must(opened->ObserveImages({.images = {{.id = std::string(kRef), .repo_digests = {digest}}},
-                                  .token = Must(opened->BeginList())}));
-    }
-    pull(*open(Mode::kKubelet), digest, kSecretB);
-    BOOST_TEST(Must(open(Mode::kStrict)->ListRecords()).size() == 2U);
-    Must(MigrateStore({.directory = scratch.path() / "store", .to = 4, .accept_loss = true}));
-    const auto opened = open(Mode::kKubelet);
-    const auto record = Must(opened->GetRecord({.image_ref = bare}));
-    BOOST_TEST((record.credential_mapping.at(std::string(kName)).kubernetes_secrets ==
-                std::vector<ImagePullSecret>{kSecretB}));
-  }
+// One commit a step: a step that is stopped leaves the ones before it.
+BOOST_FIXTURE_TEST_CASE(a_second_step_that_is_stopped, ThirdVersion) {
+  const VersionedStore store(1);
+  MigrateOptions options = store.To(kThirdVersion);
+  options.progress = [](std::uint64_t, std::uint64_t) { return false; };
+  const Error error = ExpectError(MigrateStore(options), ErrorCode::kInterrupted);
+  BOOST_TEST(error.message.find("the store is still of version 2") != std::string::npos);
+  CheckSound(store, 2);
+  BOOST_TEST(store.Migrate(kThirdVersion).steps.size() == 1U);
+  CheckSound(store, kThirdVersion);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -57,18 +57,6 @@ BOOST_AUTO_TEST_CASE(raw_and_text_forms_come_back_as_they_went_in) {
   }
 }
 
-// What was stored before the flag was.
-BOOST_AUTO_TEST_CASE(the_text_of_an_operators_closing_tells_it) {
-  for (const bool by_list : {false, true}) {
-    ImagePulledRecord record = {.image_ref = "sha256:" + HashOf("ref")};
-    record.closed_because = std::string(kTakenOut) + "it is a tenant's";
-    record.closed_by_list = by_list;
-    const auto payload = EncodePulledRecordValue(record);
-    BOOST_REQUIRE(payload);
-    BOOST_TEST(DecodePulledRecordValue(*payload)->closed_by_operator == !by_list);
-  }
-}
-
 BOOST_AUTO_TEST_CASE(another_hash_matches_nothing) {
   const ImagePullSecret stored{UidOf('1'), "ns", "name", HashOf("a")};
   BOOST_TEST(MatchOf(stored, {UidOf('2'), "other", "pod", HashOf("a")}).hash);

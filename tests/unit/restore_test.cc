@@ -124,25 +124,20 @@ BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
   BOOST_TEST(!Open().set_aside);
 }
 
-BOOST_FIXTURE_TEST_CASE(an_older_version_goes_back_and_up_again, VersionedStore) {
+BOOST_FIXTURE_TEST_CASE(a_backup_of_an_older_version_comes_back_as_the_newest, VersionedStore) {
   PlaceGolden(directory(), 1);
-  const Contents golden = WithoutStamps(ContentsOf(directory()));
+  Contents golden = WithoutStamps(ContentsOf(directory()));
   const fs::path backup = Open().migration->backup;
   const RestoreReport report = Must(RestoreStore(From(backup)));
-  BOOST_TEST(report.schema_version == 1U);
+  BOOST_TEST(report.schema_version == kNewestSchema);
   BOOST_TEST(report.records == golden.records.size());
   BOOST_TEST(report.records_without_credentials == 0U);
   BOOST_TEST(InspectPath(database()).sound);
-  BOOST_TEST(IdentityOf(directory()).schema_version == 1U);
-  const RawModel values = ValuesIn(directory());
-  BOOST_TEST(!values.contains("runtime-handlers"));
-  for (const auto& [table, table_values] : values) {
-    for (const auto& [key, value] : table_values) BOOST_TEST(VersionOf(value) == 1U);
-  }
+  BOOST_TEST(IdentityOf(directory()).schema_version == kNewestSchema);
   CheckSequenceBeyondWitness(*this);
 
   const OpeningReport opened = Open();
-  BOOST_TEST_REQUIRE(opened.migration.has_value());
+  BOOST_TEST(!opened.migration.has_value());
   BOOST_TEST(opened.findings.empty());
   BOOST_TEST(opened.distrustful);
   Contents after = WithoutStamps(ContentsOf(directory()));
@@ -150,6 +145,10 @@ BOOST_FIXTURE_TEST_CASE(an_older_version_goes_back_and_up_again, VersionedStore)
   BOOST_TEST(std::get<2>(after.journal.back()) == report.distrust_reason);
   after.journal = golden.journal;
   after.distrustful = golden.distrustful;
+  // What can't be read closes an image under every spelling, and spellings are not restored.
+  BOOST_TEST(after.ledger.empty());
+  after.ledger = golden.ledger;
+  for (auto* contents : {&after, &golden}) DropSeveral(*contents);
   BOOST_TEST((after == golden));
 }
 
@@ -402,7 +401,7 @@ BOOST_FIXTURE_TEST_CASE(databases_that_failed_go_and_one_that_no_backup_has_stay
 
 BOOST_FIXTURE_TEST_CASE(a_replaced_database_goes_where_a_backup_has_it, LivedOn) {
   const std::string before = ReadFile(database());
-  Migrate(2, true);
+  Migrate(1, true);
   const Backup same = Must(BackupsOf(directory())).front();
   WriteFile(database(), before);
   fs::remove(directory() / "lock.mdb");

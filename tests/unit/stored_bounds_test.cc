@@ -2,10 +2,8 @@
 // or from another program. They count as damaged everywhere.
 
 #include <flatbuffers/flatbuffers.h>
-#include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/test/unit_test.hpp>
 #include <source_location>
 #include <string>
@@ -13,7 +11,6 @@
 
 #include "schema/v2/pulled_record_generated.h"
 #include "store/api/maintenance.h"
-#include "store/base/image_name.h"
 #include "store/base/options.h"
 #include "store/engine/database/envelope.h"
 #include "store/engine/database/tables.h"
@@ -45,7 +42,7 @@ std::string LongImage() { return "example.com/" + std::string(std::size_t{64} <<
 
 std::vector<std::byte> SealedIntent(const Key16& key, const std::string& image) {
   return internal::Seal(key, internal::RecordKind::kPullIntent,
-                        internal::kNewest.version(Table::kIntents),
+                        internal::SpecOf(Table::kIntents).form,
                         internal::EncodeUnresolvedPull({.id = PullId{1}, .image = image}));
 }
 
@@ -67,12 +64,6 @@ void PutLongIntent(const std::filesystem::path& directory) {
 
 bool IsReadable(Table table, const std::vector<std::uint8_t>& payload) {
   return internal::SpecOf(table).key_of(payload, 1).has_value();
-}
-
-std::array<std::byte, 8> FirstHalf(const Key16& key) {
-  std::array<std::byte, 8> half;
-  std::copy_n(key.bytes.begin(), half.size(), half.begin());
-  return half;
 }
 
 std::string Bytes(std::size_t size) { return std::string(size, 'x'); }
@@ -126,42 +117,21 @@ BOOST_AUTO_TEST_CASE(keys_of_images_above_the_limits_are_hashes_like_others) {
       (internal::IntentKey(image, PullId{1}, 1) != internal::IntentKey(image + "a", PullId{1}, 1)));
 }
 
-// The keys on disk hash the repository as one string, however it is stored. To version 4.
-BOOST_AUTO_TEST_CASE(intent_keys_stay_what_they_were) {
-  for (const std::string& image :
-       {std::string(), std::string("nginx"), std::string("library/nginx:1"),
-        std::string("index.docker.io/a/b@sha256:0"), std::string("example.com:5000/a/b:v1"),
-        "a/" + Bytes(200), "a/" + Bytes(250), Bytes(300), Bytes(kMaxImageBytes)}) {
-    for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{0x123456789ABCDEF0}}) {
-      const std::string repository = image.empty() ? image : RepositoryOf(image);
-      std::array<std::byte, 8> expected;
-      const std::uint64_t hash = XXH3_64bits_withSeed(repository.data(), repository.size(), seed);
-      for (std::size_t i = 0; i < 8; ++i) {
-        expected[i] = static_cast<std::byte>(hash >> (56 - 8 * i));
-      }
-      BOOST_TEST((FirstHalf(internal::OlderIntentKey(image, "", seed)) == expected),
-                 "the key of \"" << image << "\"");
-    }
-  }
-}
-
 BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {
   for (const std::size_t more : {0U, 1U}) {
     const auto check = [&](Table table, const std::vector<std::uint8_t>& payload,
                            const std::source_location& at = std::source_location::current()) {
       BOOST_TEST(IsReadable(table, payload) == (more == 0), "line " << at.line());
     };
-    for (const std::uint64_t id : {0U, 7U}) {  // of an older version, of this one
-      const PullId pull{id};
-      UnresolvedPull ended{.id = PullId{7}, .state = PullState::kUnknown, .ended = Timestamp{}};
-      ended.ended_at.nanoseconds = more == 0 ? 0 : -1;
-      for (const UnresolvedPull& one :
-           {ended, UnresolvedPull{.id = pull, .image = Bytes(kMaxImageBytes + more)},
-            UnresolvedPull{.id = pull,
-            .image = "a",
-            .runtime_handler = Bytes(kMaxRuntimeHandlerBytes + more)}}) {
-        check(Table::kIntents, internal::EncodeUnresolvedPull(one));
-      }
+    UnresolvedPull ended{.id = PullId{7}, .state = PullState::kUnknown, .ended = Timestamp{}};
+    ended.ended_at.nanoseconds = more == 0 ? 0 : -1;
+    for (const UnresolvedPull& one :
+         {ended, UnresolvedPull{.id = PullId{1U - more}},
+          UnresolvedPull{.id = PullId{7}, .image = Bytes(kMaxImageBytes + more)},
+          UnresolvedPull{.id = PullId{7},
+          .image = "a",
+          .runtime_handler = Bytes(kMaxRuntimeHandlerBytes + more)}}) {
+      check(Table::kIntents, internal::EncodeUnresolvedPull(one));
     }
     for (const PreloadedImage& entry : std::vector<PreloadedImage>{
              {.image_ref = Bytes(kMaxImageRefBytes + more)},
@@ -205,11 +175,11 @@ BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {
     check(Table::kUsernsBlocks, internal::EncodeUsernsBlock({uid, 1}));
     internal::UsernsHeld held;
     held.pod.pod_uid = uid;
-    check(Table::kUsernsHeld, internal::EncodeUsernsHeld(held, kNewestSchema));
+    check(Table::kUsernsHeld, internal::EncodeUsernsHeld(held));
     held.pod.pod_uid = "a-pod";
     for (const HostIdRange range : {HostIdRange{kHostIds + more, 1}, {65536, kHostIds + more}}) {
       held.pod.ranges = {range};
-      check(Table::kUsernsHeld, internal::EncodeUsernsHeld(held, kNewestSchema));
+      check(Table::kUsernsHeld, internal::EncodeUsernsHeld(held));
     }
   }
 }
@@ -234,8 +204,15 @@ BOOST_AUTO_TEST_CASE(a_pulled_record_above_the_limits_is_damaged) {
                                              number.substr(5 - (sizes.entries > 1 ? 5 : 1)));
       entries.push_back(v1::CreateEntry(builder, name, false, secrets));
     }
-    builder.Finish(v2::CreatePulledRecord(builder, nullptr, text(sizes.ref), nullptr, 1,
-                                          builder.CreateVector(entries), text(sizes.handler)));
+    const auto ref = text(sizes.ref);
+    const auto handler = text(sizes.handler);
+    const auto all = builder.CreateVector(entries);
+    v2::PulledRecordBuilder record(builder);
+    record.add_ref_text(ref);
+    record.add_stamp(1);
+    record.add_entries(all);
+    record.add_runtime_handler(handler);
+    builder.Finish(record.Finish());
     const auto span = builder.GetBufferSpan();
     const std::vector<std::uint8_t> payload(span.begin(), span.end());
     BOOST_TEST(internal::DecodePulledRecordValue(payload).has_value() ==

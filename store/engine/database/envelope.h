@@ -46,9 +46,7 @@ enum class RecordKind : std::uint8_t {
   kLedgerEntry = 13,
   kSpelling = 14,
   kRevocation = 15,
-  kCredentialUse = 16,
-  // 17: of the record under kCountersKey.
-  kStreamingToken = 18,
+  kStreamingToken = 16,
 };
 
 using Value = std::span<const std::byte>;

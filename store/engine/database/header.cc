@@ -6,27 +6,17 @@
 #include <chrono>
 #include <cstring>
 
-#include "schema/v3/header_generated.h"
-#include "schema/v6/header_generated.h"
-#include "schema/v7/identity_generated.h"
+#include "schema/v1/header_generated.h"
 #include "store/engine/database/flatbuffer.h"
 
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
-namespace v3 = schema::v3;
-namespace v6 = schema::v6;
-namespace v7 = schema::v7;
 
 namespace {
 
 v1::TableDigest ToDigest(const TableDigest& d) { return {d.count, d.checksum_sum}; }
 TableDigest FromDigest(const v1::TableDigest& d) { return {d.count(), d.checksum_sum()}; }
-
-constexpr std::uint32_t kFirstWithDigestList = 4;
-constexpr std::uint32_t kFirstWithEvidence = 5;
-constexpr std::uint32_t kFirstWithRevocations = 6;
-constexpr std::uint32_t kFirstWithPurpose = 7;
 
 std::uint64_t ToSeconds(std::chrono::seconds span) {
   return static_cast<std::uint64_t>(span.count());
@@ -45,14 +35,8 @@ std::chrono::nanoseconds FromCount(std::uint64_t count) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(count, most)));
 }
 
-// Before they were stored, ages were measured by the latest time.
-Clocks ClocksIn(const v6::State& state) {
+Clocks ClocksIn(const v1::State& state) {
   Clocks clocks;
-  clocks.wall = clocks.ages = clocks.ends = FromTime(*state.latest_time());
-  if (state.boot() == nullptr || state.wall() == nullptr || state.age_clock() == nullptr ||
-      state.end_clock() == nullptr) {
-    return clocks;
-  }
   std::memcpy(clocks.boot.boot_id.data(), state.boot()->bytes()->data(),
               clocks.boot.boot_id.size());
   clocks.boot.nanoseconds = FromCount(state.boot_time()).count();
@@ -65,24 +49,7 @@ Clocks ClocksIn(const v6::State& state) {
   return clocks;
 }
 
-// The fields with the tables' digests in older versions.
-constexpr auto kDigestFields = std::to_array<flatbuffers::voffset_t>(
-    {v3::State::VT_PULLED_RECORDS, v3::State::VT_PULL_INTENTS, v3::State::VT_QUARANTINE,
-     v3::State::VT_PRELOADED_RECORDS, v3::State::VT_IMPORTED_FILES, v3::State::VT_RUNTIME_HANDLERS,
-     v3::State::VT_USERNS_MAPPINGS, v3::State::VT_USERNS_BLOCKS, v3::State::VT_USERNS_HELD});
-
-const v1::TableDigest* DigestIn(const v3::State& state, std::size_t table) {
-  return reinterpret_cast<const flatbuffers::Table&>(state).GetStruct<const v1::TableDigest*>(
-      kDigestFields[table]);
-}
-
 }  // namespace
-
-bool IsOfNoList(const State& state) {
-  return state.last_list == kNoListEver &&
-         std::all_of(state.tables.begin(), state.tables.end(),
-                     [](const TableDigest& digest) { return digest.count == 0; });
-}
 
 std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
   flatbuffers::FlatBufferBuilder builder;
@@ -90,22 +57,21 @@ std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
   const auto migration = builder.CreateString(identity.last_migration);
   const v1::Uuid uuid(Raw(identity.uuid));
   const v1::Time created = ToTime(identity.created);
-  const Purpose purpose =
-      identity.schema_version >= kFirstWithPurpose ? identity.purpose : Purpose::kUnknown;
-  return Finish(builder,
-                v7::CreateIdentity(builder, identity.schema_version, &uuid, identity.hash_seed,
-                                   &created, witness, migration, static_cast<std::uint8_t>(purpose),
-                                   identity.left_witness_at));
+  return Finish(builder, v1::CreateIdentity(builder, identity.schema_version, &uuid,
+                                            identity.hash_seed, &created, witness, migration,
+                                            static_cast<std::uint8_t>(identity.purpose),
+                                            identity.left_witness_at));
 }
 
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v7::Identity>(payload);
+  const auto* root = Root<v1::Identity>(payload);
   if (root == nullptr || root->uuid() == nullptr || root->created() == nullptr ||
       root->witness_path() == nullptr || root->last_migration() == nullptr) {
     return std::nullopt;
   }
   if (root->schema_version() < kOldestSchema) return std::nullopt;
-  if (root->purpose() > static_cast<std::uint8_t>(Purpose::kStreaming)) return std::nullopt;
+  const auto purpose = static_cast<Purpose>(root->purpose());
+  if (purpose != Purpose::kNode && purpose != Purpose::kStreaming) return std::nullopt;
   Identity identity;
   identity.schema_version = root->schema_version();
   std::memcpy(identity.uuid.data(), root->uuid()->bytes()->data(), identity.uuid.size());
@@ -113,85 +79,61 @@ std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
   identity.created = FromTime(*root->created());
   identity.witness_path = root->witness_path()->str();
   identity.last_migration = root->last_migration()->str();
-  identity.purpose = static_cast<Purpose>(root->purpose());
+  identity.purpose = purpose;
   identity.left_witness_at = root->left_witness_at();
   return identity;
 }
 
-std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version,
-                                      std::uint64_t nondefault_handler_records) {
+std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema) {
   flatbuffers::FlatBufferBuilder builder(512);
+  std::vector<v1::TableDigest> tables;
+  tables.reserve(kTableCount);
+  for (const TableSpec& spec : kTables) {
+    if (schema.has(spec)) tables.push_back(ToDigest(state.digest(spec.table)));
+  }
+  const auto tables_at = builder.CreateVectorOfStructs(tables);
   const v1::Time latest = ToTime(state.latest_time);
   const v1::TableDigest header = ToDigest(state.header);
-  if (schema_version >= kFirstWithDigestList) {
-    std::vector<v1::TableDigest> tables;
-    tables.reserve(kTableCount);
-    for (const TableSpec& spec : kTables) {
-      // Version 4 refuses digests of tables that it does not know. Later tables come last, and one
-      // that is gone keeps its place.
-      if (SchemaOf(schema_version).had(spec)) tables.push_back(ToDigest(state.digest(spec.table)));
-    }
-    const auto tables_at = builder.CreateVectorOfStructs(tables);
-    const v1::Uuid boot(Raw(state.clocks.boot.boot_id));
-    const v1::Time wall = ToTime(state.clocks.wall);
-    const v1::Time age_clock = ToTime(state.clocks.ages);
-    const v1::Time end_clock = ToTime(state.clocks.ends);
-    v6::StateBuilder fields(builder);
-    fields.add_commit_sequence(state.commit_sequence);
-    fields.add_lmdb_txn_id(state.lmdb_txn_id);
-    fields.add_distrustful(state.distrustful);
-    fields.add_latest_time(&latest);
-    fields.add_header(&header);
-    fields.add_tables(tables_at);
-    if (schema_version >= kFirstWithEvidence) {
-      fields.add_last_pull_id(state.last_pull_id);
-      fields.add_last_list(state.last_list);
-      fields.add_evidence_removed(state.evidence_removed);
-      fields.add_awaits_first_list(state.awaits_first_list);
-      fields.add_kubelet_rules(state.kubelet_rules);
-    }
-    if (schema_version >= kFirstWithRevocations) {
-      fields.add_last_truth(state.last_truth);
-      fields.add_untidied(state.untidied);
-      fields.add_max_age(ToSeconds(state.ages.credentials));
-      fields.add_max_age_service_accounts(ToSeconds(state.ages.service_accounts));
-      fields.add_max_age_node_pods(ToSeconds(state.ages.node_pods));
-      fields.add_revocations_kept(ToSeconds(state.ages.revocations));
-      const Clocks& clocks = state.clocks;
-      fields.add_boot(&boot);
-      fields.add_boot_time(ToCount(clocks.boot.nanoseconds));
-      fields.add_wall(&wall);
-      fields.add_ran(ToCount(clocks.ran.count()));
-      fields.add_boot_ran(ToCount(clocks.boot_ran.count()));
-      fields.add_kubelet_ran(ToCount(clocks.kubelet_ran.count()));
-      fields.add_age_clock(&age_clock);
-      fields.add_end_clock(&end_clock);
-    }
-    return Finish(builder, fields.Finish());
-  }
-  const Schema schema = SchemaOf(schema_version);
-  v3::StateBuilder fields(builder);
+  const Clocks& clocks = state.clocks;
+  const v1::Uuid boot(Raw(clocks.boot.boot_id));
+  const v1::Time wall = ToTime(clocks.wall);
+  const v1::Time age_clock = ToTime(clocks.ages);
+  const v1::Time end_clock = ToTime(clocks.ends);
+  v1::StateBuilder fields(builder);
   fields.add_commit_sequence(state.commit_sequence);
   fields.add_lmdb_txn_id(state.lmdb_txn_id);
   fields.add_distrustful(state.distrustful);
   fields.add_latest_time(&latest);
   fields.add_header(&header);
-  for (std::size_t i = 0; i < kDigestFields.size(); ++i) {
-    if (!schema.has(kTables[i])) continue;
-    const v1::TableDigest digest = ToDigest(state.tables[i]);
-    builder.AddStruct(kDigestFields[i], &digest);
-  }
-  if (HasNondefaultCount(schema_version)) {
-    fields.add_nondefault_handler_records(nondefault_handler_records);
-  }
+  fields.add_tables(tables_at);
+  fields.add_last_pull_id(state.last_pull_id);
+  fields.add_last_list(state.last_list);
+  fields.add_evidence_removed(state.evidence_removed);
+  fields.add_awaits_first_list(state.awaits_first_list);
+  fields.add_kubelet_rules(state.kubelet_rules);
+  fields.add_last_truth(state.last_truth);
+  fields.add_untidied(state.untidied);
+  fields.add_max_age(ToSeconds(state.ages.credentials));
+  fields.add_max_age_service_accounts(ToSeconds(state.ages.service_accounts));
+  fields.add_max_age_node_pods(ToSeconds(state.ages.node_pods));
+  fields.add_revocations_kept(ToSeconds(state.ages.revocations));
+  fields.add_boot(&boot);
+  fields.add_boot_time(ToCount(clocks.boot.nanoseconds));
+  fields.add_wall(&wall);
+  fields.add_ran(ToCount(clocks.ran.count()));
+  fields.add_boot_ran(ToCount(clocks.boot_ran.count()));
+  fields.add_kubelet_ran(ToCount(clocks.kubelet_ran.count()));
+  fields.add_age_clock(&age_clock);
+  fields.add_end_clock(&end_clock);
   return Finish(builder, fields.Finish());
 }
 
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v6::State>(payload);
-  const auto* older = Root<v3::State>(payload);
-  if (root == nullptr || older == nullptr || root->latest_time() == nullptr ||
-      root->header() == nullptr) {
+  const auto* root = Root<v1::State>(payload);
+  if (root == nullptr || root->latest_time() == nullptr || root->header() == nullptr ||
+      root->tables() == nullptr || root->tables()->size() > kTableCount ||
+      root->boot() == nullptr || root->wall() == nullptr || root->age_clock() == nullptr ||
+      root->end_clock() == nullptr) {
     return std::nullopt;
   }
   State state;
@@ -209,26 +151,12 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.ages.credentials = FromSeconds(root->max_age());
   state.ages.service_accounts = FromSeconds(root->max_age_service_accounts());
   state.ages.node_pods = FromSeconds(root->max_age_node_pods());
-  if (root->revocations_kept() != 0) {
-    state.ages.revocations = FromSeconds(root->revocations_kept());
-  }
+  state.ages.revocations = FromSeconds(root->revocations_kept());
   state.clocks = ClocksIn(*root);
   state.header = FromDigest(*root->header());
-  const bool has_list = root->tables() != nullptr;
-  if (has_list && root->tables()->size() > kTableCount) return std::nullopt;
-  for (std::size_t i = 0; i < kTableCount; ++i) {
-    const v1::TableDigest* digest = nullptr;
-    if (has_list && i < root->tables()->size()) {
-      digest = root->tables()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    } else if (!has_list && i < kDigestFields.size()) {
-      digest = DigestIn(*older, i);
-    }
-    // Tables that the version does not have are empty.
-    if (digest == nullptr &&
-        SchemaOf(has_list ? kFirstWithDigestList : kOldestSchema).has(kTables[i])) {
-      return std::nullopt;
-    }
-    if (digest != nullptr) state.tables[i] = FromDigest(*digest);
+  // Tables that the version does not have are empty.
+  for (std::size_t i = 0; i < root->tables()->size(); ++i) {
+    state.tables[i] = FromDigest(*root->tables()->Get(static_cast<flatbuffers::uoffset_t>(i)));
   }
   return state;
 }

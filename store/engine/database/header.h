@@ -1,5 +1,4 @@
-// The identity and the state, two records of the main table (schema/v1/header.fbs,
-// schema/v3/header.fbs, those of v4 to v6, schema/v7/identity.fbs). The third is in
+// The identity and the state, two records of the main table (schema/v1/header.fbs). The third is in
 // store/engine/trust/trust_journal.h.
 
 #ifndef WAYBILL_STORE_ENGINE_DATABASE_HEADER_H_
@@ -7,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,13 +22,13 @@ namespace waybill::internal {
 // What a store is for. Fixed once it is known: a kubelet that takes a store of streaming requests
 // for its own would find no record in it.
 enum class Purpose : std::uint8_t {
-  kUnknown = 0,  // of before version 7
+  kUnknown = 0,  // the identity can't be read
   kNode = 1,
   kStreaming = 2,  // streaming requests, and nothing else
 };
 
 struct Identity {
-  std::uint32_t schema_version = kNewestSchema;
+  std::uint32_t schema_version = newest_schema;
   std::array<std::uint8_t, 16> uuid{};
   std::uint64_t hash_seed = 0;
   Timestamp created;
@@ -66,7 +64,7 @@ struct State {
   // Commit of the newest token of a list that was observed; of one that changed nothing only if
   // something was committed since.
   std::uint64_t last_list = 0;
-  std::uint64_t evidence_removed = 0;  // schema/v5/header.fbs
+  std::uint64_t evidence_removed = 0;  // schema/v1/header.fbs
   bool awaits_first_list = false;
   bool kubelet_rules = false;
   std::uint64_t last_truth = 0;  // commit of the newest token of a truth; 0: there was none
@@ -80,18 +78,6 @@ struct State {
   TableDigest& digest(Table table) { return tables[Index(table)]; }
 };
 
-// State::last_list of a store of streaming requests. It stays when the store goes down to a version
-// that does not say what a store is for: there it refuses every list of images, and coming up it
-// tells the store from a node's.
-inline constexpr std::uint64_t kNoListEver = std::numeric_limits<std::uint64_t>::max();
-// Whether a store of such a version is one of streaming requests.
-bool IsOfNoList(const State& state);
-
-// Whether the state record counts pulled records of other handlers than the default.
-constexpr bool HasNondefaultCount(std::uint32_t schema_version) {
-  return schema_version == 2 || schema_version == 3;
-}
-
 // The first half of the UUID.
 inline std::uint64_t StoreId(const Identity& identity) {
   std::uint64_t id = 0;
@@ -101,11 +87,10 @@ inline std::uint64_t StoreId(const Identity& identity) {
 
 // Payload bytes, to be sealed under the record's fixed key.
 std::vector<std::uint8_t> EncodeIdentity(const Identity& identity);
-// In the form of that schema version; older ones lack some fields.
-std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version,
-                                      std::uint64_t nondefault_handler_records = 0);
+// With the digests of the tables that the schema has.
+std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema);
 
-// Reads every schema version. nullopt: not a FlatBuffer of that table, or a field is missing.
+// nullopt: not a FlatBuffer of that table, or a field is missing.
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload);
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload);
 

@@ -18,7 +18,7 @@ std::size_t ThreadNumber() {
 
 // Whether `value` verifies as one of the table. `payload` is empty if it does not.
 bool OpenValue(const TableSpec& spec, const Key16& key, Value value, Payload& payload) {
-  const Opened opened = OpenEnvelope(key, value, spec.kind, kNewest.version(spec));
+  const Opened opened = OpenEnvelope(key, value, spec.kind, spec.form);
   payload = opened.payload;
   return opened.state == EnvelopeState::kSound;
 }
@@ -196,7 +196,7 @@ bool ReaderPool::Lease::Load() {
   MDB_val v{};
   if (mdb_get(slot.txn.get(), pool_->handles_.main, &k, &v) != MDB_SUCCESS) return false;
   const Opened opened =
-      OpenEnvelope(kStateKey, lmdb::FromVal(v), RecordKind::kState, kNewest.header);
+      OpenEnvelope(kStateKey, lmdb::FromVal(v), RecordKind::kState, Newest().header);
   if (opened.state != EnvelopeState::kSound) return false;
   const auto state = DecodeState(opened.payload);
   if (!state || state->lmdb_txn_id < id) return false;

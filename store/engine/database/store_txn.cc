@@ -78,7 +78,7 @@ Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) cons
   if (rc == MDB_NOTFOUND) return std::optional<Payload>();
   if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
   const TableSpec& spec = SpecOf(table);
-  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), spec.kind, schema().version(table));
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), spec.kind, schema().version(spec));
   if (opened.state != EnvelopeState::kSound) {
     return Error{ErrorCode::kDamaged,
                  std::string("a value of table ") + spec.name + " in " +
@@ -198,7 +198,8 @@ Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
 Result<void> StoreTxn::PutFromReserve(Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
   return Store(table, state_.digest(table), key,
-               Seal(key, SpecOf(table).kind, schema().version(table), payload), Room::kReserve);
+               Seal(key, SpecOf(table).kind, schema().version(SpecOf(table)), payload),
+               Room::kReserve);
 }
 
 Result<void> StoreTxn::Clear(Table table) {
@@ -211,7 +212,7 @@ Result<void> StoreTxn::Clear(Table table) {
 
 Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   TRY(CheckSize(payload));
-  const auto value = Seal(key, SpecOf(table).kind, schema().version(table), payload);
+  const auto value = Seal(key, SpecOf(table).kind, schema().version(SpecOf(table)), payload);
   Touch(table, value.size());
   TRY(TakeRoom(context_.handles->of(table), value.size()));
   MDB_val k = lmdb::ToVal(key.span());
@@ -227,7 +228,7 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
 Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
   return Store(table, state_.digest(table), key,
-               Seal(key, SpecOf(table).kind, schema.version(table), payload));
+               Seal(key, SpecOf(table).kind, schema.version(SpecOf(table)), payload));
 }
 
 Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
@@ -270,7 +271,7 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
                     k.bytes.begin())) {
       return {};
     }
-    const Opened opened = OpenEnvelope(k, value, spec.kind, schema().version(table));
+    const Opened opened = OpenEnvelope(k, value, spec.kind, schema().version(spec));
     if (!TRY(visit(k, opened.payload))) return {};
   }
   if (rc != MDB_NOTFOUND) return LmdbError(rc, "reading a table");
@@ -283,15 +284,6 @@ Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payloa
   TableDigest ignored;
   return Store(std::nullopt, key == kStateKey ? ignored : state_.header, key,
                Seal(key, kind, schema().header, payload));
-}
-
-Result<void> StoreTxn::DeleteHeaderRecord(const Key16& key) {
-  MDB_val k = lmdb::ToVal(key.span());
-  const int rc = mdb_del(context_.txn, context_.handles->main, &k, nullptr);
-  if (rc == MDB_NOTFOUND) return {};
-  dirty_ = true;
-  if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
-  return {};
 }
 
 Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) const {
@@ -314,12 +306,7 @@ Result<void> StoreTxn::WriteState() {
   state_.lmdb_txn_id = mdb_txn_id(context_.txn);
   state_.latest_time = std::max(state_.latest_time, context_.now);
   state_.clocks = clocks();
-  std::uint64_t nondefault = 0;
-  if (HasNondefaultCount(identity().schema_version)) {
-    nondefault = TRY(CountNondefault(*this));
-  }
-  return PutHeaderRecord(kStateKey, RecordKind::kState,
-                         EncodeState(state_, identity().schema_version, nondefault));
+  return PutHeaderRecord(kStateKey, RecordKind::kState, EncodeState(state_, schema()));
 }
 
 }  // namespace waybill::internal

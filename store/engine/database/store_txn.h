@@ -108,8 +108,6 @@ class StoreTxn {
   // Records of the main table. kIo also if there is no such record.
   Result<void> PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload);
   Result<Payload> GetHeaderRecord(const Key16& key, RecordKind kind) const;
-  // One that no digest covers. A missing one is no error.
-  Result<void> DeleteHeaderRecord(const Key16& key);
   // Advances the sequence and writes the state record: the last thing before a commit.
   Result<void> WriteState();
 
@@ -142,10 +140,6 @@ class StoreTxn {
   bool dirty_ = false;
   std::uint64_t pages_taken_ = 0;
 };
-
-// How many pulled records are of another handler than the default, for the state of a schema
-// version that says so (store/node/records/typed_tables.cc).
-Result<std::uint64_t> CountNondefault(const StoreTxn& txn);
 
 }  // namespace waybill::internal
 

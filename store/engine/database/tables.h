@@ -24,15 +24,14 @@ enum class Table : std::uint8_t {
   kQuarantine,
   kPreloaded,
   kImported,
-  kRuntimeHandlers,
   kUsernsMappings,
   kUsernsBlocks,
   kUsernsHeld,
   kLedger,
   kSpellings,
   kRevocations,
-  kCredentialIndex,  // versions 6 to 8; empty if a newer one went down to them
   kStreamingTokens,
+  kRuntimeHandlers,
 };
 
 using Payload = std::span<const std::uint8_t>;
@@ -44,7 +43,7 @@ using Payload = std::span<const std::uint8_t>;
 using KeyFunction = std::optional<Key16>(Payload payload, std::uint64_t seed);
 KeyFunction KeyOfPulledRecord, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, KeyOfImportedFile,
     KeyOfRuntimeHandler, KeyOfUsernsMapping, KeyOfUsernsBlock, KeyOfUsernsHeld, KeyOfLedgerEntry,
-    KeyOfSpelling, KeyOfRevocation, KeyOfCredentialUse, KeyOfStreamingToken;
+    KeyOfSpelling, KeyOfRevocation, KeyOfStreamingToken;
 
 // Two tables that say the same: the sums over their values are equal.
 using SumFunction = std::uint64_t(const Key16& key, Payload payload, std::uint64_t seed);
@@ -68,45 +67,43 @@ struct TableSpec {
   Table table;
   const char* name;  // 16 bytes, or LMDB would misalign the main table
   RecordKind kind;
-  // The newest version of its records in each schema version; 0: no such table. Older records are
-  // read too, since each version keeps the fields of the one before in their places.
-  std::array<std::uint16_t, kNewestSchema> versions;
+  std::uint16_t since;  // the first schema version that has it
+  // The schema version that its records have their form of. One of before it has records of its
+  // own version, which are read too: each form keeps the fields of the one before in their places.
+  std::uint16_t form;
   KeyFunction* key_of;
   std::uint64_t StoreCounts::*statistic;  // counts its values; may be null
 };
 
-// clang-format off
+// In the order of State.tables: those of a later version come last.
 inline constexpr auto kTables = std::to_array<TableSpec>({
-    {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2, 5, 6, 6, 8, 8},
-     KeyOfPulledRecord, &StoreCounts::records},
-    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2, 5, 5, 5, 5, 5},
-     KeyOfIntent, &StoreCounts::intents},
-    {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1, 1, 1, 1, 1, 1},
-     KeyOfQuarantine, &StoreCounts::quarantine_entries},
-    {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, {1, 1, 1, 1, 1, 1, 1, 1, 1},
-     KeyOfPreloaded, &StoreCounts::preloaded_records},
-    {Table::kImported, "imported-files-1", RecordKind::kImportedFile, {1, 1, 1, 1, 1, 1, 1, 1, 1},
-     KeyOfImportedFile, &StoreCounts::imported_files},
-    {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, {0, 2, 2, 2, 2, 2, 2, 2, 2},
-     KeyOfRuntimeHandler, &StoreCounts::runtime_handlers},
-    {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, {0, 0, 3, 3, 3, 3, 3, 3, 3},
+    {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, 1, 2, KeyOfPulledRecord,
+     &StoreCounts::records},
+    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, 1, 2, KeyOfIntent,
+     &StoreCounts::intents},
+    {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, 1, 1, KeyOfQuarantine,
+     &StoreCounts::quarantine_entries},
+    {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, 1, 1, KeyOfPreloaded,
+     &StoreCounts::preloaded_records},
+    {Table::kImported, "imported-files-1", RecordKind::kImportedFile, 1, 1, KeyOfImportedFile,
+     &StoreCounts::imported_files},
+    {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, 1, 1,
      KeyOfUsernsMapping, &StoreCounts::id_mappings},
-    {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, {0, 0, 3, 3, 3, 3, 3, 3, 3},
-     KeyOfUsernsBlock, nullptr},
-    {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, {0, 0, 3, 4, 4, 4, 4, 4, 4},
-     KeyOfUsernsHeld, &StoreCounts::held_pods},
-    {Table::kLedger, "preload-ledger--", RecordKind::kLedgerEntry, {0, 0, 0, 0, 5, 5, 5, 5, 5},
-     KeyOfLedgerEntry, &StoreCounts::ledger_entries},
-    {Table::kSpellings, "image-spellings-", RecordKind::kSpelling, {0, 0, 0, 0, 5, 5, 5, 5, 5},
-     KeyOfSpelling, &StoreCounts::spellings},
-    {Table::kRevocations, "revocations----1", RecordKind::kRevocation, {0, 0, 0, 0, 0, 6, 6, 6, 6},
-     KeyOfRevocation, &StoreCounts::revocations},
-    {Table::kCredentialIndex, "credential-index", RecordKind::kCredentialUse, {0, 0, 0, 0, 0, 6, 6, 6, 0},
-     KeyOfCredentialUse, nullptr},
-    {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, {0, 0, 0, 0, 0, 0, 7, 7, 7},
+    {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, 1, 1, KeyOfUsernsBlock,
+     nullptr},
+    {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, 1, 1, KeyOfUsernsHeld,
+     &StoreCounts::held_pods},
+    {Table::kLedger, "preload-ledger--", RecordKind::kLedgerEntry, 1, 2, KeyOfLedgerEntry,
+     &StoreCounts::ledger_entries},
+    {Table::kSpellings, "image-spellings-", RecordKind::kSpelling, 1, 1, KeyOfSpelling,
+     &StoreCounts::spellings},
+    {Table::kRevocations, "revocations----1", RecordKind::kRevocation, 1, 2, KeyOfRevocation,
+     &StoreCounts::revocations},
+    {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, 1, 1,
      KeyOfStreamingToken, nullptr},
+    {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, 2, 2,
+     KeyOfRuntimeHandler, &StoreCounts::runtime_handlers},
 });
-// clang-format on
 inline constexpr std::size_t kTableCount = kTables.size();
 
 constexpr std::size_t Index(Table table) { return static_cast<std::size_t>(table); }
@@ -114,8 +111,10 @@ constexpr const TableSpec& SpecOf(Table table) { return kTables[Index(table)]; }
 
 constexpr bool SpecsAreInOrder() {
   for (std::size_t i = 0; i < kTableCount; ++i) {
-    if (Index(kTables[i].table) != i || std::string_view(kTables[i].name).size() != 16)
+    if (Index(kTables[i].table) != i || std::string_view(kTables[i].name).size() != 16 ||
+        kTables[i].since < kTables[i == 0 ? 0 : i - 1].since || kTables[i].form > kNewestSchema) {
       return false;
+    }
   }
   return true;
 }
@@ -124,30 +123,24 @@ static_assert(SpecsAreInOrder());
 inline constexpr Key16 kIdentityKey = Key16::OfName("waybill-identity");
 inline constexpr Key16 kStateKey = Key16::OfName("waybill-state---");
 inline constexpr Key16 kTrustKey = Key16::OfName("waybill-trust---");
-// A record that stores of versions 6 to 9 may have, from builds that kept what metrics count. No
-// digest covers it, and nothing reads or writes it.
-inline constexpr Key16 kCountersKey = Key16::OfName("waybill-counters");
 
-// The versions of records in one schema version.
+// A schema version.
 struct Schema {
-  std::uint16_t header;  // of the main table's records: the schema version itself
+  std::uint16_t header;  // of the main table's records
 
-  constexpr std::uint16_t version(const TableSpec& spec) const {
-    return spec.versions[header - kOldestSchema];
-  }
-  constexpr std::uint16_t version(Table table) const { return version(SpecOf(table)); }
-  constexpr bool has(const TableSpec& spec) const { return version(spec) != 0; }
+  constexpr bool has(const TableSpec& spec) const { return header >= spec.since; }
   constexpr bool has(Table table) const { return has(SpecOf(table)); }
-  // It, or an earlier one.
-  constexpr bool had(const TableSpec& spec) const {
-    return std::any_of(spec.versions.begin(), spec.versions.begin() + (header - kOldestSchema) + 1,
-                       [](std::uint16_t version) { return version != 0; });
+  // Of the records of a table that it has.
+  constexpr std::uint16_t version(const TableSpec& spec) const {
+    return std::min(header, spec.form);
   }
 };
-// `version` is one of kOldestSchema to kNewestSchema.
 constexpr Schema SchemaOf(std::uint32_t version) { return {static_cast<std::uint16_t>(version)}; }
-inline constexpr Schema kNewest = SchemaOf(kNewestSchema);
-static_assert(kOldestSchema == 1);
+
+// The newest version that this process knows: kNewestSchema. Tests of what carries versions set a
+// further one, before they open a store (tests/support/third_version.h).
+inline constinit std::uint32_t newest_schema = kNewestSchema;
+inline Schema Newest() { return SchemaOf(newest_schema); }
 
 }  // namespace waybill::internal
 

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxFindings = 50;
 constexpr std::uint64_t kBytesPerReport = std::uint64_t{1} << 20;
 
 std::optional<State> ReadState(Value value) {
-  const Opened opened = OpenEnvelope(kStateKey, value, RecordKind::kState, kNewest.header);
+  const Opened opened = OpenEnvelope(kStateKey, value, RecordKind::kState, Newest().header);
   return opened.state == EnvelopeState::kSound ? DecodeState(opened.payload) : std::nullopt;
 }
 
@@ -99,7 +99,7 @@ class ValueCheck final : public PageVisitor {
   Schema schema() const {
     return inspection_.identity && !inspection_.newer_schema
                ? SchemaOf(inspection_.identity->schema_version)
-               : kNewest;
+               : Newest();
   }
 
   void Find(std::string text) {
@@ -112,21 +112,20 @@ class ValueCheck final : public PageVisitor {
       inspection_.state = ReadState(value);
       return;
     }
-    if (key == kCountersKey) return;
     if (value.size() >= kEnvelopeBytes) header_.Add(StoredChecksum(value));
     if (key == kIdentityKey) {
-      const Opened opened = OpenEnvelope(key, value, RecordKind::kIdentity, kNewest.header);
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kIdentity, Newest().header);
       if (opened.state == EnvelopeState::kNewer) inspection_.newer_schema = true;
       if (opened.state == EnvelopeState::kSound) {
         inspection_.identity = DecodeIdentity(opened.payload);
       }
-      if (inspection_.identity && inspection_.identity->schema_version > kNewestSchema) {
+      if (inspection_.identity && inspection_.identity->schema_version > newest_schema) {
         inspection_.newer_schema = true;
       }
       return;
     }
     if (key == kTrustKey) {
-      const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kNewest.header);
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, Newest().header);
       trust_seen_ =
           opened.state == EnvelopeState::kSound && DecodeJournal(opened.payload).has_value();
       return;

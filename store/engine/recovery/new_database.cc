@@ -41,8 +41,7 @@ Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase&
   StoreTxn store_txn(context, state);
   TRY(store_txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity,
                                 EncodeIdentity(made.identity)));
-  TRY(store_txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
-                                EncodeJournal(made.journal, made.identity.schema_version)));
+  TRY(store_txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeJournal(made.journal)));
   if (!made.distrust.empty()) TRY(SetDistrust(store_txn, made.distrust));
   if (made.fill) TRY(made.fill(store_txn));
   TRY(store_txn.WriteState());

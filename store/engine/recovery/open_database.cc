@@ -41,12 +41,12 @@ Result<void> LoadHeader(OpenedDatabase& database) {
   rc = mdb_get(txn.get(), database.handles.main, &k, &v);
   if (rc != MDB_SUCCESS) return Damaged(directory, "the identity record is missing");
   const Opened opened =
-      OpenEnvelope(kIdentityKey, lmdb::FromVal(v), RecordKind::kIdentity, kNewest.header);
+      OpenEnvelope(kIdentityKey, lmdb::FromVal(v), RecordKind::kIdentity, Newest().header);
   if (opened.state == EnvelopeState::kNewer) return NewerSchema(directory);
   auto identity = opened.state == EnvelopeState::kSound ? DecodeIdentity(opened.payload)
                                                         : std::optional<Identity>();
   if (!identity) return Damaged(directory, "the identity record does not verify");
-  if (identity->schema_version > kNewestSchema) return NewerSchema(directory);
+  if (identity->schema_version > newest_schema) return NewerSchema(directory);
   database.identity = *identity;
   rc = OpenTables(txn.get(), identity->schema_version, false, database.handles);
   if (rc == MDB_NOTFOUND) return Damaged(directory, "a table is missing");
@@ -106,14 +106,14 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock
 Error NewerSchema(const std::filesystem::path& directory) {
   return {ErrorCode::kNewerSchema,
           directory.string() + " was written by a newer schema than version " +
-              std::to_string(kNewestSchema) + "; nothing was changed",
+              std::to_string(newest_schema) + "; nothing was changed",
           "use the newer waybill, or migrate down with it"};
 }
 
 Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version) {
   return {ErrorCode::kOlderSchema,
           directory.string() + " has schema version " + std::to_string(version) +
-              ", and this is version " + std::to_string(kNewestSchema) + "; nothing was changed",
+              ", and this is version " + std::to_string(newest_schema) + "; nothing was changed",
           {},
           Hint::kMigrate};
 }

@@ -55,10 +55,9 @@ Error Moving(const std::filesystem::path& directory) {
 
 // Whose store it is, of `products`.
 Result<const Product*> OwnProduct(const std::filesystem::path& directory, const Identity& identity,
-                                  const std::optional<State>& state, const Products& products) {
+                                  const Products& products) {
   for (const Product* product : products) {
     if (identity.purpose == product->purpose()) return product;
-    if (identity.purpose == Purpose::kUnknown && product->MayBe(state)) return product;
   }
   return products.front()->IsAnothers(directory);
 }
@@ -236,8 +235,8 @@ class Opening {
     if (inspection_.newer_schema) return NewerSchema(directory_);
     if (!inspection_.identity) return {};
     const Identity& identity = *inspection_.identity;
-    product_ = TRY(OwnProduct(directory_, identity, inspection_.state, products_));
-    const bool is_older = !options_.migrate && identity.schema_version < kNewestSchema;
+    product_ = TRY(OwnProduct(directory_, identity, products_));
+    const bool is_older = !options_.migrate && identity.schema_version < newest_schema;
     return is_older ? OlderSchema(directory_, identity.schema_version) : Result<void>();
   }
 
@@ -367,11 +366,11 @@ Result<OpenedDatabase> ObserveOnce(const std::filesystem::path& directory, const
   std::uint64_t txn_id = 0;
   if (!vouched) txn_id = TRY(InspectUnowned(directory, *file, asks_witness, seen));
   auto database = OpenDatabaseAsObserver(directory, txn_id);
-  if (database && database->identity.schema_version < kNewestSchema) {
+  if (database && database->identity.schema_version < newest_schema) {
     return OlderSchema(directory, database->identity.schema_version);
   }
   if (database) {
-    TRY(OwnProduct(directory, database->identity, std::nullopt, {&product}));
+    TRY(OwnProduct(directory, database->identity, {&product}));
   }
   if (database && database->database_id != id) {
     return Error{ErrorCode::kDamaged,
@@ -404,19 +403,6 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
     if (opened || looks == kMostLooks || !HasMoved(before, LookAtStore(directory))) return opened;
     Pause(looks);
   }
-}
-
-Result<void> ClaimPurpose(const NodeStoreOptions& options, const Product& product,
-                          OwnedStore& store) {
-  if (store.database.identity.purpose == product.purpose()) return {};
-  Identity identity = store.database.identity;
-  identity.purpose = product.purpose();
-  TRY(CommitAtOpening(options, store, [&](StoreTxn& txn) {
-    return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
-  }));
-  store.database.identity = identity;
-  if (store.witness) store.witness->Advance(store.state.commit_sequence);
-  return {};
 }
 
 Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark) {

@@ -65,10 +65,6 @@ Result<void> CommitAtOpening(const NodeStoreOptions& options, OwnedStore& store,
 // Before an owner closes: syncs the witness, and shuts the mark. `committer` and `mark` may be
 // null. No exception leaves it.
 Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark);
-// The opened store, of the newest schema, is `product`'s from now on. Writes nothing if it was.
-Result<void> ClaimPurpose(const NodeStoreOptions& options, const Product& product,
-                          OwnedStore& store);
-
 // What an observer found in a file that no live owner has verified. Kept so that it does not walk a
 // bad store at every decision.
 struct SeenUnowned {

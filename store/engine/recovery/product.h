@@ -27,16 +27,10 @@ struct Rebuilding {
   const Salvaged& salvaged;
   const std::optional<State>& state;  // of the tree that was salvaged
   bool newest = false;                // that is proven to be the last commit; there is a state
-  const Journal& journal;             // as it was
   std::string reason;                 // of the distrust
-  BootTime now;
 
   bool HasAll(Table table) const { return state && salvaged.Has(table, *state); }
   bool Proves(Table table) const { return newest && salvaged.Proves(table, *state); }
-  // Nothing says of an older tree which schema version the last commit had.
-  bool MayHaveHad(Table table) const {
-    return !newest || !salvaged.identity || SchemaOf(salvaged.identity->schema_version).has(table);
-  }
 };
 
 // The store that a backup replaces.
@@ -51,8 +45,6 @@ struct Replaced {
   bool current = false;
 
   std::uint64_t sequence() const { return state ? state->commit_sequence : 0; }
-  // Whether its schema version has the table.
-  bool has(Table table) const { return identity && SchemaOf(identity->schema_version).has(table); }
 };
 
 struct Restoring {
@@ -60,7 +52,6 @@ struct Restoring {
   const Salvaged& values;
   const Replaced& replaced;
   std::string reason;  // of the distrust
-  BootTime now;
 };
 
 class Product {
@@ -68,8 +59,6 @@ class Product {
   virtual ~Product() = default;
 
   virtual Purpose purpose() const = 0;
-  // Whether a store that does not say what it is for may be one. nullopt: its state is not known.
-  virtual bool MayBe(const std::optional<State>& state) const = 0;
   // kInvalidArgument: the store in `directory` is of another product.
   virtual Error IsAnothers(const std::filesystem::path& directory) const = 0;
   // False: after a loss its values are void, and whoever opens it makes them so.
@@ -92,8 +81,6 @@ class Product {
 
   // kConflict: `backup`, which is one, does not replace a store of another product.
   virtual Error ReplacesOnlyOwn(const std::filesystem::path& backup) const = 0;
-  // Whether a backup of an older schema version has no place for what must be kept.
-  virtual bool NeedsNewest(const Replaced& replaced) const = 0;
   // What a restored store has, of the backup and of what it replaces.
   virtual Result<void> FillRestored(StoreTxn& txn, const Restoring& from,
                                     RestoreReport& report) const = 0;

@@ -64,7 +64,7 @@ Result<void> Rebuild(const NodeStoreOptions& options, const Fd& file, const Insp
   made.journal = std::move(salvaged.journal);
   if (salvaged.identity) {
     made.identity = *salvaged.identity;
-    made.identity.schema_version = kNewestSchema;
+    made.identity.schema_version = newest_schema;
   } else {
     made.identity = TRY(NewIdentity(made.now));
   }
@@ -81,8 +81,7 @@ Result<void> Rebuild(const NodeStoreOptions& options, const Fd& file, const Insp
   }
   if (!hearing.contradiction.empty()) made.distrust.reason += ", and " + hearing.contradiction;
   made.distrust.reason += "; it is kept as " + aside.string();
-  const Rebuilding from{salvaged,     choice.state,         choice.newest,
-                        made.journal, made.distrust.reason, options.boot_clock()};
+  const Rebuilding from{salvaged, choice.state, choice.newest, made.distrust.reason};
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (choice.state) {
       txn.state().latest_time = choice.state->latest_time;

@@ -139,7 +139,6 @@ Error AnotherStore(const RestoreOptions& options, const std::array<std::uint8_t,
           "take a backup of this store, or restore into an empty directory"};
 }
 
-// The first one for what does not say what it is for.
 const Product& ProductFor(Purpose purpose, const Products& products) {
   const auto is_it = [&](const Product* one) { return one->purpose() == purpose; };
   const auto at = std::find_if(products.begin(), products.end(), is_it);
@@ -167,8 +166,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
   const State& state = *source.inspection.state;
 
   auto replaced = TRY(ReadReplaced(options));
-  if (replaced.identity && replaced.identity->purpose != identity.purpose &&
-      replaced.identity->purpose != Purpose::kUnknown && identity.purpose != Purpose::kUnknown) {
+  if (replaced.identity && replaced.identity->purpose != identity.purpose) {
     return ProductFor(identity.purpose, products).ReplacesOnlyOwn(backup);
   }
   if (replaced.identity && replaced.identity->uuid != identity.uuid) {
@@ -202,11 +200,8 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
 
   NewDatabase made;
   made.identity = identity;
-  if (replaced.identity && made.identity.purpose == Purpose::kUnknown) {
-    made.identity.purpose = replaced.identity->purpose;
-  }
+  made.identity.schema_version = newest_schema;
   const Product& product = ProductFor(made.identity.purpose, products);
-  if (product.NeedsNewest(replaced)) made.identity.schema_version = kNewestSchema;
   report.schema_version = made.identity.schema_version;
   made.identity.witness_path = witness_path;
   made.sequence = std::max({state.commit_sequence, sequence, marked, witnessed});
@@ -218,7 +213,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
                                                          ? replaced.map_bytes
                                                          : RememberedMapBytes(source.inspection));
   made.map_may_grow = options.map_bytes == 0;
-  const Restoring from{state, source.values, replaced, made.distrust.reason, options.boot_clock()};
+  const Restoring from{state, source.values, replaced, made.distrust.reason};
   const RestoreReport unfilled = report;
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     report = unfilled;

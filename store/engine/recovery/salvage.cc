@@ -28,19 +28,19 @@ class Collector final : public PageVisitor {
  private:
   void OnHeaderRecord(const Key16& key, Value value) {
     if (key == kIdentityKey) {
-      const Opened opened = OpenEnvelope(key, value, RecordKind::kIdentity, kNewest.header);
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kIdentity, Newest().header);
       if (opened.state == EnvelopeState::kSound) {
         salvaged_.identity = DecodeIdentity(opened.payload);
       }
     } else if (key == kTrustKey) {
-      const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kNewest.header);
+      const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, Newest().header);
       if (opened.state != EnvelopeState::kSound) return;
       if (auto journal = DecodeJournal(opened.payload)) salvaged_.journal = std::move(*journal);
     }
   }
 
   void OnRecord(const TableSpec& spec, const Key16& key, Value value) {
-    const Opened opened = OpenEnvelope(key, value, spec.kind, kNewest.version(spec));
+    const Opened opened = OpenEnvelope(key, value, spec.kind, spec.form);
     const std::size_t table = Index(spec.table);
     // Its key does not matter: each value is stored under a new one.
     if (opened.state == EnvelopeState::kSound && spec.key_of(opened.payload, 0)) {

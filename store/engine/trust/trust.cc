@@ -24,8 +24,7 @@ bool IsDistrustful(const Journal& journal) {
 
 Result<void> Store(StoreTxn& txn, const Journal& journal) {
   txn.state().distrustful = IsDistrustful(journal);
-  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
-                             EncodeJournal(journal, txn.identity().schema_version));
+  return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeJournal(journal));
 }
 
 Result<void> Append(StoreTxn& txn, Journal journal, DegradedEvent event) {
@@ -110,9 +109,6 @@ Result<bool> DropLastDistrust(StoreTxn& txn, const Distrust& why) {
 }
 
 bool LosesNothing(const Distrust& why) {
-  if (why.kind == DegradedKind::kOther) {
-    return why.reason == kUnnamedPulls || why.reason == kSharedDigests;
-  }
   return why.kind == DegradedKind::kImportUnfinished || why.kind == DegradedKind::kGap;
 }
 

@@ -37,14 +37,7 @@ Result<bool> DropLastDistrust(StoreTxn& txn, const Distrust& why);
 // read.
 Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn);
 
-// What a step down to version 4 says of images, in words: that version has no kind for it.
-inline constexpr std::string_view kUnnamedPulls =
-    "pulls that can't be named may have brought images; version 4 has no other way to say so";
-inline constexpr std::string_view kSharedDigests =
-    "a digest that two images have may be of a private one; version 4 has no other way to say so";
-
-// Whether the reason does not mean that something newer was lost: it is about images alone. One in
-// words that nobody knows may mean anything.
+// Whether the reason does not mean that something newer was lost: it is about images alone.
 bool LosesNothing(const Distrust& why);
 
 }  // namespace waybill::internal

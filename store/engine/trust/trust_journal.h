@@ -1,5 +1,5 @@
-// The journal of distrust: its record in the main table (schema/v1/header.fbs,
-// schema/v4/header.fbs), and which of its entries are in force.
+// The journal of distrust: its record in the main table (schema/v1/header.fbs), and which of its
+// entries are in force.
 
 #ifndef WAYBILL_STORE_ENGINE_TRUST_TRUST_JOURNAL_H_
 #define WAYBILL_STORE_ENGINE_TRUST_TRUST_JOURNAL_H_
@@ -16,12 +16,9 @@ namespace waybill::internal {
 
 using Journal = std::vector<DegradedEvent>;  // oldest first
 
-// The payload as the schema version has it. Versions before 4 have no kinds, and no entries that
-// take a reason back. For these, a reason begins with the words that they look for, and one that
-// was taken back is left out.
-std::vector<std::uint8_t> EncodeJournal(const Journal& journal, std::uint32_t schema_version);
+std::vector<std::uint8_t> EncodeJournal(const Journal& journal);
 // nullopt: not a FlatBuffer of that record, a field is missing, or more entries than a journal may
-// have. Reads every version; the kinds of an older one come from its sentences.
+// have.
 std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload);
 
 // For each entry, whether it is a reason for distrust: no later entry took it back, and no operator

@@ -100,7 +100,7 @@ inline constexpr std::size_t kMaxTruth = 1'000'000;
 inline constexpr std::size_t kMaxOwnerMessageBytes = std::size_t{16} << 20;
 
 // The schema version that this library writes, and the oldest that it opens.
-inline constexpr std::uint32_t kNewestSchema = 9;
+inline constexpr std::uint32_t kNewestSchema = 2;
 inline constexpr std::uint32_t kOldestSchema = 1;
 
 }  // namespace waybill

@@ -880,7 +880,7 @@ struct IdMappingReport {
 // Why a store is degraded. The numbers are stored, and never 0. A number that this version does not
 // know closes as much as any other.
 enum class DegradedKind : std::uint8_t {
-  kOther = 1,             // given in words only, by a version before schema version 4
+  kOther = 1,
   kOperator = 2,          // an operator's word
   kStoreLost = 3,         // the database was gone
   kStoreStale = 4,        // it may be an older copy: its loss marker is gone, or says so

@@ -116,7 +116,7 @@ Result<void> TakeOut(StoreTxn& txn, const PreloadedImage& entry, std::string_vie
   TRY(internal::EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
   internal::NoteEvidenceRemoved(txn);
   const std::string because =
-      (std::string(internal::kTakenOut) + std::string(reason)).substr(0, kMaxReasonBytes);
+      ("an operator took it out of the ledger: " + std::string(reason)).substr(0, kMaxReasonBytes);
   auto records = TRY(RecordsOfImage(txn, entry.image_ref));
   bool has_own = false;
   for (ImagePulledRecord& record : records) {

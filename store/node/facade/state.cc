@@ -94,7 +94,7 @@ Result<TrustState> NodeStore::GetTrust() const {
     }
     const internal::Opened opened =
         internal::OpenEnvelope(internal::kTrustKey, lmdb::FromVal(v),
-                               internal::RecordKind::kTrustJournal, internal::kNewest.header);
+                               internal::RecordKind::kTrustJournal, internal::Newest().header);
     auto journal = opened.state == internal::EnvelopeState::kSound
                        ? internal::DecodeJournal(opened.payload)
                        : std::optional<internal::Journal>();

@@ -16,6 +16,7 @@
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
+#include "store/node/records/revocations_table.h"
 #include "store/node/records/typed_tables.h"
 #include "waybill/limits.h"
 
@@ -215,7 +216,7 @@ using Chosen = std::function<bool(std::string_view stored)>;
 // The default's records of the ref's image under other spellings: the copies can't be told apart.
 Result<void> DropDefaultsOfImage(StoreTxn& txn, const std::string& image_ref,
                                  CollapseReport& report) {
-  if (!txn.schema().has(Table::kSpellings) || txn.state().kubelet_rules) return {};
+  if (txn.state().kubelet_rules) return {};
   auto refs = TRY(RefsOfImage(txn, image_ref));
   for (const std::string& ref : refs) {
     if (ref == image_ref) continue;
@@ -223,6 +224,23 @@ Result<void> DropDefaultsOfImage(StoreTxn& txn, const std::string& image_ref,
     if (!record || !*record || (*record)->credential_mapping.empty()) continue;
     (*record)->credential_mapping.clear();
     if (auto r = StoreRecord(txn, std::move(**record)); !r) return r;
+    ++report.records_to_verify;
+  }
+  return {};
+}
+
+// What was forgotten of other handlers' copies is forgotten of the default's: a pull that becomes
+// its own may have begun before.
+Result<void> FoldRevocations(StoreTxn& txn, const Chosen& chosen, CollapseReport& report) {
+  auto revocations = TRY(ReadRevocations(txn));
+  for (Revocation& one : revocations) {
+    if (one.runtime_handler.empty() || !chosen(one.runtime_handler)) continue;
+    TRY(EraseRevocation(txn, one));
+    one.runtime_handler.clear();
+    TRY(PutRevocation(txn, one));
+    auto record = TRY(FindRecord(txn, one.image_ref, ""));
+    if (!record || !TRY(DropForgotten(txn, *record))) continue;
+    TRY(StoreRecord(txn, std::move(*record)));
     ++report.records_to_verify;
   }
   return {};
@@ -273,6 +291,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
     }
   }
 
+  TRY(FoldRevocations(txn, chosen, report));
   auto pulls = TRY(AllOpenPulls(txn));
   for (UnresolvedPull& pull : pulls) {
     if (pull.runtime_handler.empty() || !chosen(pull.runtime_handler)) continue;

@@ -182,16 +182,9 @@ Result<void> TakeOverIntent(StoreTxn& txn, std::string_view image, std::string_v
   return KeepEnded(txn, std::move(pull));
 }
 
-Result<void> CarryPull(StoreTxn& txn, const UnresolvedPull& pull, const BootTime& now) {
-  const bool has_ids = txn.schema().has(Table::kLedger);  // since the same version
-  if (has_ids && pull.id.value == 0) {
-    return TakeOverIntent(txn, pull.image, pull.runtime_handler, pull.began, now);
-  }
-  const bool is_intent = !pull.anything && pull.nothing_at == 0;
-  if (!is_intent && !has_ids) return {};
-  UnresolvedPull carried = pull;
-  if (carried.state == PullState::kDropped) carried.dropped_ran = txn.clocks().RanSeconds();
-  return PutOpenPull(txn, carried);
+Result<void> CarryPull(StoreTxn& txn, UnresolvedPull pull) {
+  if (pull.state == PullState::kDropped) pull.dropped_ran = txn.clocks().RanSeconds();
+  return PutOpenPull(txn, pull);
 }
 
 Result<std::uint64_t> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::uint64_t at_most) {

@@ -46,12 +46,12 @@ Result<void> RemovePull(StoreTxn& txn, const EndingPull& pull);
 // last end.
 Result<void> EndPull(StoreTxn& txn, const EndingPull& pull, const Ended& ended);
 
-// An intent that an earlier process, a kubelet or an older schema version left: a pull of unknown
+// An intent that an earlier process or a kubelet left: a pull of unknown
 // end, which ended now. When a machine of theirs booted since can't be told: wall clocks jump.
 Result<void> TakeOverIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
                             Timestamp began, const BootTime& now);
-// Stores one of another database, of any schema version, in the form of this one's.
-Result<void> CarryPull(StoreTxn& txn, const UnresolvedPull& pull, const BootTime& now);
+// Stores one of another database.
+Result<void> CarryPull(StoreTxn& txn, UnresolvedPull pull);
 // Pulls that run have ended, with their process. Returns how many it ended of them.
 Result<std::uint64_t> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::uint64_t at_most);
 // One open pull stands for those that can't be named; with kDropped for images of which too many

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "schema/v5/evidence_generated.h"
+#include "schema/v2/evidence_generated.h"
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
@@ -17,7 +17,7 @@
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
-namespace v5 = schema::v5;
+namespace v2 = schema::v2;
 
 namespace {
 
@@ -59,14 +59,14 @@ std::vector<std::uint8_t> EncodeLedgerEntry(const PreloadedImage& entry) {
   const auto source = builder.CreateString(entry.source);
   const auto reason = StringUnlessEmpty(builder, entry.reason);
   const v1::Time since = ToTime(entry.since);
-  return Finish(builder, v5::CreateLedgerEntry(builder, ref, handler, names, source, reason, &since,
-                                               entry.stamp,
-                                               entry.absent_since ? entry.absent_since->seconds : 0,
-                                               entry.absent_since ? entry.absent_ran : 0));
+  return Finish(builder,
+                v2::CreateLedgerEntry(builder, ref, names, source, reason, &since, entry.stamp,
+                                      entry.absent_since ? entry.absent_since->seconds : 0,
+                                      entry.absent_since ? entry.absent_ran : 0, handler));
 }
 
 std::optional<PreloadedImage> DecodeLedgerEntry(Payload payload) {
-  const auto* root = Root<v5::LedgerEntry>(payload);
+  const auto* root = Root<v2::LedgerEntry>(payload);
   if (root == nullptr || root->image_ref() == nullptr || root->source() == nullptr ||
       root->since() == nullptr || root->names() == nullptr ||
       !Fits(root->image_ref(), kMaxImageRefBytes) ||
@@ -75,14 +75,12 @@ std::optional<PreloadedImage> DecodeLedgerEntry(Payload payload) {
       !AllFit(root->names(), kMaxNamesPerImage, kMaxImageBytes)) {
     return std::nullopt;
   }
-  // What earlier versions called so rests on the same presumption.
-  const std::string_view source = root->source()->string_view();
   std::optional<Timestamp> absent_since;
   if (root->absent_since() != 0) absent_since = Timestamp{root->absent_since(), 0};
   return PreloadedImage{.image_ref = root->image_ref()->str(),
                         .runtime_handler = std::string(Text(root->runtime_handler())),
                         .names = Strings(root->names()),
-                        .source = std::string(source == "first-start" ? kPresumedSource : source),
+                        .source = root->source()->str(),
                         .reason = std::string(Text(root->reason())),
                         .since = FromTime(*root->since()),
                         .stamp = root->stamp(),
@@ -95,11 +93,11 @@ std::vector<std::uint8_t> EncodeSpelling(const SpellingRow& row) {
   const auto spelling = builder.CreateString(row.spelling);
   const auto image = StringUnlessEmpty(builder, row.image);
   const auto refs = row.refs.empty() ? 0 : builder.CreateVectorOfStrings(row.refs);
-  return Finish(builder, v5::CreateSpelling(builder, spelling, image, refs, row.stamp));
+  return Finish(builder, v1::CreateSpelling(builder, spelling, image, refs, row.stamp));
 }
 
 std::optional<SpellingRow> DecodeSpelling(Payload payload) {
-  const auto* root = Root<v5::Spelling>(payload);
+  const auto* root = Root<v1::Spelling>(payload);
   if (root == nullptr || root->spelling() == nullptr ||
       !Fits(root->spelling(), kMaxImageRefBytes) || !Fits(root->image(), kMaxImageRefBytes) ||
       !AllFit(root->refs(), kMaxSpellingsPerImage, kMaxImageRefBytes)) {
@@ -123,7 +121,6 @@ std::optional<Key16> KeyOfSpelling(Payload payload, std::uint64_t seed) {
 // --- For changes ---------------------------------------------------------------------------------
 
 Result<std::optional<SpellingRow>> FindSpelling(const StoreTxn& txn, std::string_view spelling) {
-  if (!txn.schema().has(Table::kSpellings)) return std::optional<SpellingRow>();
   auto payload = TRY(txn.Get(Table::kSpellings, HashKey(spelling, txn.seed())));
   if (!payload) return std::optional<SpellingRow>();
   auto row = DecodeSpelling(*payload);
@@ -224,7 +221,6 @@ Result<std::optional<PreloadedImage>> FindRememberedEntry(const StoreTxn& txn,
                                                           std::string_view image_ref,
                                                           std::string_view runtime_handler) {
   std::optional<PreloadedImage> entry;
-  if (!txn.schema().has(Table::kLedger)) return entry;
   auto image = TRY(ImageOf(txn, image_ref));
   for (const std::string& spelling : {SpellingOf(image_ref), image}) {
     auto payload = TRY(txn.Get(Table::kLedger, PulledKey(spelling, runtime_handler, txn.seed())));
@@ -275,7 +271,6 @@ Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,
 }
 
 Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const PreloadedImage&)> drops) {
-  if (!txn.schema().has(Table::kLedger)) return {};
   std::vector<PreloadedImage> dropped;
   TRY(txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
@@ -309,21 +304,21 @@ namespace {
 
 // The row of a spelling. `row` is set if it is found.
 Lookup FindRow(const ReaderPool::Lease& snapshot, std::string_view spelling,
-               const v5::Spelling** row) {
+               const v1::Spelling** row) {
   if (snapshot.state().digest(Table::kSpellings).count == 0) {
     return snapshot.CountIsTrue(Table::kSpellings) ? Lookup::kAbsent : Lookup::kDamaged;
   }
   Payload payload;
   const Lookup found = snapshot.Get(Table::kSpellings, HashKey(spelling, snapshot.seed()), payload);
   if (found != Lookup::kFound) return found;
-  *row = flatbuffers::GetRoot<v5::Spelling>(payload.data());
+  *row = flatbuffers::GetRoot<v1::Spelling>(payload.data());
   return Text((*row)->spelling()) == spelling ? Lookup::kFound : Lookup::kDamaged;
 }
 
 // As ImageOf, without a copy. `image` is a view of `own` or of the snapshot.
 Lookup FindImage(const ReaderPool::Lease& snapshot, std::string_view own, std::string_view& image) {
   image = own;
-  const v5::Spelling* row = nullptr;
+  const v1::Spelling* row = nullptr;
   const Lookup found = FindRow(snapshot, own, &row);
   if (found == Lookup::kFound && row->image() != nullptr) image = Text(row->image());
   return found == Lookup::kDamaged ? found : Lookup::kFound;
@@ -336,7 +331,7 @@ Lookup FindEntryUnder(const ReaderPool::Lease& snapshot, std::string_view spelli
   const Lookup found =
       snapshot.Get(Table::kLedger, PulledKey(spelling, runtime_handler, snapshot.seed()), payload);
   if (found != Lookup::kFound) return found;
-  const auto* entry = flatbuffers::GetRoot<v5::LedgerEntry>(payload.data());
+  const auto* entry = flatbuffers::GetRoot<v2::LedgerEntry>(payload.data());
   const bool is_it =
       Text(entry->image_ref()) == spelling && Text(entry->runtime_handler()) == runtime_handler;
   if (!is_it) return Lookup::kDamaged;
@@ -377,7 +372,7 @@ Lookup RefsOfImage(const ReaderPool::Lease& snapshot, std::string_view image_ref
   std::string_view image;
   if (FindImage(snapshot, own.text(), image) == Lookup::kDamaged) return Lookup::kDamaged;
   AddPlain(image, refs);
-  const v5::Spelling* row = nullptr;
+  const v1::Spelling* row = nullptr;
   const Lookup found = FindRow(snapshot, image, &row);
   if (found == Lookup::kDamaged) return found;
   if (found == Lookup::kFound && Text(row->image()) == image && row->refs() != nullptr) {
@@ -389,7 +384,7 @@ Lookup RefsOfImage(const ReaderPool::Lease& snapshot, std::string_view image_ref
 }
 
 bool AnyNameOf(Payload ledger_entry, FunctionRef<bool(std::string_view)> is_it) {
-  const auto* entry = flatbuffers::GetRoot<v5::LedgerEntry>(ledger_entry.data());
+  const auto* entry = flatbuffers::GetRoot<v2::LedgerEntry>(ledger_entry.data());
   return std::any_of(entry->names()->begin(), entry->names()->end(),
                      [&](const flatbuffers::String* name) { return is_it(Text(name)); });
 }

@@ -1,5 +1,5 @@
 // The ledger of preloaded images, and the spellings under which images are known
-// (schema/v5/evidence.fbs).
+// (schema/v1/evidence.fbs).
 //
 // A row of kSpellings tells of which image a digest is: an image ID of itself, a repo digest of the
 // ID that the runtime listed it for. A repo digest that was listed for two images is of neither.

@@ -7,23 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "store/base/image_spellings.h"
-
 namespace waybill::internal {
-
-namespace {
-
-std::uint64_t HashRepository(std::string_view image, std::uint64_t seed) {
-  XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  XXH3_64bits_reset_withSeed(&state, seed);
-  for (const std::string_view part : RepositoryPartsOf(image)) {
-    XXH3_64bits_update(&state, part.data(), part.size());
-  }
-  return XXH3_64bits_digest(&state);
-}
-
-}  // namespace
 
 Key16 BlockKey(std::uint32_t block) {
   Key16 key = Key16::OfName("userns-block");
@@ -71,17 +55,6 @@ Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed) {
   Key16 key;
   PutBigEndian(XXH3_64bits_withSeed(image.data(), image.size(), seed), key.bytes.data());
   PutBigEndian(pull.value, key.bytes.data() + 8);
-  return key;
-}
-
-Key16 OlderIntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed) {
-  Key16 key;
-  PutBigEndian(HashRepository(image, seed), key.bytes.data());
-  std::uint64_t hash = XXH3_64bits_withSeed(image.data(), image.size(), seed);
-  if (!runtime_handler.empty()) {
-    hash = XXH3_64bits_withSeed(runtime_handler.data(), runtime_handler.size(), hash);
-  }
-  PutBigEndian(hash, key.bytes.data() + 8);
   return key;
 }
 

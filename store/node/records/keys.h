@@ -4,9 +4,7 @@
 //                      last 4 bytes XOR a hash of its name. A ref's copies lie side by side, so
 //                      "was it pulled for any handler" is one seek
 //   pull-intents---1   XXH3-64 of the image string, then the pull's ID, big-endian. The pulls of a
-//                      string lie side by side, the oldest first. To version 4: XXH3-64 of the
-//                      repository, then of the string; for another handler than the default, that
-//                      of its name, seeded with the string's
+//                      string lie side by side, the oldest first
 //   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
 //   observed-preload   XXH3-128 of the image ref
 //   imported-files-1   XXH3-128 of the path below image_manager/
@@ -56,8 +54,6 @@ Key16 FirstPulledKeyOfRef(std::string_view image_ref, std::uint64_t seed);
 
 // Those of one image string share their first kImageKeyBytes; with ID 0 it is the lowest of them.
 Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed);
-// To schema version 4.
-Key16 OlderIntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed);
 
 }  // namespace waybill::internal
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "schema/v5/pull_intent_generated.h"
+#include "schema/v2/pull_intent_generated.h"
 #include "store/base/try.h"
 #include "store/base/words.h"
 #include "store/engine/database/flatbuffer.h"
@@ -15,12 +15,10 @@
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
-namespace v5 = schema::v5;
+namespace v2 = schema::v2;
 
 namespace {
 
-// The first version of the table's records with IDs.
-constexpr std::uint16_t kOpenPullsVersion = 5;
 // Of the commit sequence in an ID. More pulls than fit begin in one commit only if IDs run ahead.
 constexpr int kIdsPerCommitBits = 16;
 static_assert(kNoPull.value + 1 == std::uint64_t{2} << kIdsPerCommitBits);
@@ -32,27 +30,20 @@ std::vector<std::uint8_t> EncodeUnresolvedPull(const UnresolvedPull& pull) {
   const auto image = builder.CreateString(pull.image);
   const auto handler = StringUnlessEmpty(builder, pull.runtime_handler);
   const v1::Time began = ToTime(pull.began);
-  if (pull.id.value == 0) {
-    v5::PullIntentBuilder intent(builder);
-    intent.add_image(image);
-    intent.add_recorded(&began);
-    intent.add_runtime_handler(handler);
-    return Finish(builder, intent.Finish());
-  }
   const v1::Time ended = ToTime(pull.ended.value_or(Timestamp{}));
   const v1::Uuid boot(Raw(pull.ended_at.boot_id));
   return Finish(builder,
-                v5::CreatePullIntent(builder, image, &began, handler, pull.id.value,
+                v2::CreatePullIntent(builder, image, &began, pull.id.value,
                                      static_cast<std::uint8_t>(pull.state), pull.stamp,
                                      pull.ended ? &ended : nullptr, pull.ended ? &boot : nullptr,
                                      pull.ended_at.nanoseconds, pull.anything, pull.several,
-                                     pull.nothing_at, pull.dropped_ran));
+                                     pull.nothing_at, pull.dropped_ran, handler));
 }
 
 std::optional<UnresolvedPull> DecodeUnresolvedPull(Payload payload) {
-  const auto* root = Root<v5::PullIntent>(payload);
+  const auto* root = Root<v2::PullIntent>(payload);
   if (root == nullptr || root->image() == nullptr || root->recorded() == nullptr ||
-      !Fits(root->image(), kMaxImageBytes) ||
+      root->pull_id() == 0 || !Fits(root->image(), kMaxImageBytes) ||
       !Fits(root->runtime_handler(), kMaxRuntimeHandlerBytes)) {
     return std::nullopt;
   }
@@ -61,7 +52,6 @@ std::optional<UnresolvedPull> DecodeUnresolvedPull(Payload payload) {
   pull.runtime_handler = Text(root->runtime_handler());
   pull.began = FromTime(*root->recorded());
   pull.id.value = root->pull_id();
-  if (pull.id.value == 0) return pull;
   pull.state = static_cast<PullState>(root->state());
   const bool runs = pull.state == PullState::kRunning;
   if (!HasWord(pull.state) || runs != (root->ended() == nullptr) ||
@@ -84,16 +74,14 @@ std::optional<UnresolvedPull> DecodeUnresolvedPull(Payload payload) {
 }
 
 IntentView ViewIntent(Payload payload) {
-  const auto* root = flatbuffers::GetRoot<v5::PullIntent>(payload.data());
+  const auto* root = flatbuffers::GetRoot<v2::PullIntent>(payload.data());
   return {Text(root->image()), Text(root->runtime_handler()),
           root->anything() || root->nothing_at() != 0};
 }
 
 std::optional<Key16> KeyOfIntent(Payload payload, std::uint64_t seed) {
   const auto pull = DecodeUnresolvedPull(payload);
-  if (!pull) return std::nullopt;
-  return pull->id.value == 0 ? OlderIntentKey(pull->image, pull->runtime_handler, seed)
-                             : IntentKey(pull->image, pull->id, seed);
+  return pull ? std::optional(IntentKey(pull->image, pull->id, seed)) : std::nullopt;
 }
 
 Result<std::vector<UnresolvedPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
@@ -150,30 +138,15 @@ void CountAllAsGiven(StoreTxn& txn) {
   last = std::max(last, (txn.sequence() << kIdsPerCommitBits) - 1);
 }
 
-namespace {
-
-bool HasIds(const StoreTxn& txn) {
-  return txn.schema().version(Table::kIntents) >= kOpenPullsVersion;
-}
-
-Key16 KeyOf(const StoreTxn& txn, const UnresolvedPull& pull) {
-  return HasIds(txn) ? IntentKey(pull.image, pull.id, txn.seed())
-                     : OlderIntentKey(pull.image, pull.runtime_handler, txn.seed());
-}
-
-}  // namespace
-
 Result<void> PutOpenPull(StoreTxn& txn, const UnresolvedPull& pull) {
-  UnresolvedPull stored = pull;
-  if (!HasIds(txn)) stored.id = {};
-  const Key16 key = KeyOf(txn, pull);
+  const Key16 key = IntentKey(pull.image, pull.id, txn.seed());
   // How a pull ended must be recorded on a full store, too.
-  return pull.ended ? txn.PutFromReserve(Table::kIntents, key, EncodeUnresolvedPull(stored))
-                    : txn.Put(Table::kIntents, key, EncodeUnresolvedPull(stored));
+  return pull.ended ? txn.PutFromReserve(Table::kIntents, key, EncodeUnresolvedPull(pull))
+                    : txn.Put(Table::kIntents, key, EncodeUnresolvedPull(pull));
 }
 
 Result<void> EraseOpenPull(StoreTxn& txn, const UnresolvedPull& pull) {
-  auto erased = txn.Delete(Table::kIntents, KeyOf(txn, pull));
+  auto erased = txn.Delete(Table::kIntents, IntentKey(pull.image, pull.id, txn.seed()));
   return erased ? Result<void>() : erased.error();
 }
 

@@ -1,6 +1,5 @@
-// The table of pull intents: each is an open pull (waybill/values.h, schema/v5/pull_intent.fbs).
-// Those of one image string lie side by side, the oldest first. In older schema versions an image
-// string and handler have one intent, without an ID.
+// The table of pull intents: each is an open pull (waybill/values.h, schema/v2/pull_intent.fbs).
+// Those of one image string lie side by side, the oldest first.
 
 #ifndef WAYBILL_STORE_NODE_RECORDS_OPEN_PULLS_TABLE_H_
 #define WAYBILL_STORE_NODE_RECORDS_OPEN_PULLS_TABLE_H_
@@ -16,7 +15,6 @@
 
 namespace waybill::internal {
 
-// An open pull with an ID, or an intent of an older schema version without one.
 std::vector<std::uint8_t> EncodeUnresolvedPull(const UnresolvedPull& pull);
 // nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
 std::optional<UnresolvedPull> DecodeUnresolvedPull(Payload payload);
@@ -50,7 +48,6 @@ void CountAllAsGiven(StoreTxn& txn);
 // Of no pull, and no mistake: what is recorded of it ends none. The last that the first commit
 // could give; no commit begins so many.
 inline constexpr PullId kNoPull{(std::uint64_t{2} << 16U) - 1};
-// Stores it under its ID; in an older schema version as the intent of its string and handler.
 Result<void> PutOpenPull(StoreTxn& txn, const UnresolvedPull& pull);
 Result<void> EraseOpenPull(StoreTxn& txn, const UnresolvedPull& pull);
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "schema/v8/pulled_record_generated.h"
+#include "schema/v2/pulled_record_generated.h"
 #include "store/base/hex.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
@@ -21,7 +21,7 @@
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
-namespace v8 = schema::v8;
+namespace v2 = schema::v2;
 
 namespace {
 
@@ -123,7 +123,7 @@ Proof ProofOf(const T& credential) {
 std::uint8_t NumberOf(VerifiedBy checker) { return static_cast<std::uint8_t>(checker); }
 
 // Namespaces and names repeat within a record; CreateSharedString keeps each once.
-flatbuffers::Offset<v8::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
+flatbuffers::Offset<v1::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
                                        const ImagePullSecret& secret) {
   const StoredProof proof = ToStored(secret.proof);
   const ProbeSecret probe{ImagePullSecretView(secret)};
@@ -136,12 +136,12 @@ flatbuffers::Offset<v8::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
   if (!probe.hash_is_raw && !secret.credential_hash.empty()) {
     hash_text = builder.CreateSharedString(secret.credential_hash);
   }
-  return v8::CreateSecret(builder, probe.uid.is_raw ? &uid : nullptr, uid_text, namespace_name,
+  return v1::CreateSecret(builder, probe.uid.is_raw ? &uid : nullptr, uid_text, namespace_name,
                           name, probe.hash_is_raw ? &hash : nullptr, hash_text, proof.proven,
                           proof.pull_began, NumberOf(proof.checker), proof.good_until);
 }
 
-flatbuffers::Offset<v8::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& builder,
+flatbuffers::Offset<v1::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& builder,
                                                const ImagePullServiceAccount& account) {
   const StoredProof proof = ToStored(account.proof);
   const ProbeUid probe(account.uid);
@@ -149,7 +149,7 @@ flatbuffers::Offset<v8::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& b
   const auto namespace_name = builder.CreateSharedString(account.namespace_name);
   const auto name = builder.CreateSharedString(account.name);
   const auto uid_text = probe.is_raw ? 0 : builder.CreateSharedString(account.uid);
-  return v8::CreateServiceAccount(builder, probe.is_raw ? &uid : nullptr, uid_text, namespace_name,
+  return v1::CreateServiceAccount(builder, probe.is_raw ? &uid : nullptr, uid_text, namespace_name,
                                   name, proof.proven, proof.pull_began, NumberOf(proof.checker),
                                   proof.good_until);
 }
@@ -162,18 +162,18 @@ bool IsComplete(const T& coordinates) {
          Fits(coordinates.name(), kMaxCoordinateBytes);
 }
 
-bool IsComplete(const v8::Entry& entry) {
+bool IsComplete(const v1::Entry& entry) {
   if (entry.image_name() == nullptr || !Fits(entry.image_name(), kMaxImageBytes)) return false;
   if (entry.secrets() != nullptr) {
     if (entry.secrets()->size() > kMaxCredentialsPerName) return false;
-    for (const v8::Secret* secret : *entry.secrets()) {
+    for (const v1::Secret* secret : *entry.secrets()) {
       if (!IsComplete(*secret) || !Fits(secret->hash_text(), kMaxCoordinateBytes)) return false;
       if (secret->hash_raw() != nullptr && secret->hash_text() != nullptr) return false;
     }
   }
   if (entry.service_accounts() != nullptr) {
     if (entry.service_accounts()->size() > kMaxCredentialsPerName) return false;
-    for (const v8::ServiceAccount* account : *entry.service_accounts()) {
+    for (const v1::ServiceAccount* account : *entry.service_accounts()) {
       if (!IsComplete(*account)) return false;
     }
   }
@@ -181,8 +181,8 @@ bool IsComplete(const v8::Entry& entry) {
 }
 
 // nullptr: the FlatBuffer does not verify, is incomplete, out of order or above limits.h.
-const v8::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v8::PulledRecord>(payload);
+const v2::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
+  const auto* root = Root<v2::PulledRecord>(payload);
   if (root == nullptr) return nullptr;
   if ((root->ref_raw() == nullptr) == (root->ref_text() == nullptr)) return nullptr;
   if (root->entries() == nullptr || root->entries()->size() > kMaxImageNamesPerRecord) {
@@ -194,8 +194,8 @@ const v8::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
       !Fits(root->guest_platform()) || !Fits(root->closed_because(), kMaxReasonBytes)) {
     return nullptr;
   }
-  const v8::Entry* previous = nullptr;
-  for (const v8::Entry* entry : *root->entries()) {
+  const v1::Entry* previous = nullptr;
+  for (const v1::Entry* entry : *root->entries()) {
     if (!IsComplete(*entry)) return nullptr;
     if (previous != nullptr && Text(previous->image_name()) >= Text(entry->image_name())) {
       return nullptr;
@@ -205,12 +205,12 @@ const v8::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
   return root;
 }
 
-std::string RefOf(const v8::PulledRecord& record) {
+std::string RefOf(const v2::PulledRecord& record) {
   if (record.ref_raw() == nullptr) return record.ref_text()->str();
   return std::string(kRefPrefix) + HexEncode({record.ref_raw()->bytes()->data(), 32});
 }
 
-ImagePullSecret Decode(const v8::Secret& secret) {
+ImagePullSecret Decode(const v1::Secret& secret) {
   std::string hash;
   if (secret.hash_raw() != nullptr) {
     hash = HexEncode({secret.hash_raw()->bytes()->data(), 32});
@@ -221,15 +221,15 @@ ImagePullSecret Decode(const v8::Secret& secret) {
           ProofOf(secret)};
 }
 
-ImagePullServiceAccount Decode(const v8::ServiceAccount& account) {
+ImagePullServiceAccount Decode(const v1::ServiceAccount& account) {
   return {UidOf(account), account.namespace_name()->str(), account.name()->str(), ProofOf(account)};
 }
 
-const v8::Secret* SecretAt(const v8::Entry* entry, std::size_t secret) {
+const v1::Secret* SecretAt(const v1::Entry* entry, std::size_t secret) {
   return entry->secrets()->Get(static_cast<flatbuffers::uoffset_t>(secret));
 }
 
-const v8::ServiceAccount* ServiceAccountAt(const v8::Entry* entry, std::size_t account) {
+const v1::ServiceAccount* ServiceAccountAt(const v1::Entry* entry, std::size_t account) {
   return entry->service_accounts()->Get(static_cast<flatbuffers::uoffset_t>(account));
 }
 
@@ -292,11 +292,11 @@ Result<void> CheckRecordLimits(const ImagePulledRecord& record) {
 Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record) {
   TRY(CheckRecordLimits(record));
   flatbuffers::FlatBufferBuilder builder(512);
-  std::vector<flatbuffers::Offset<v8::Entry>> entries;
+  std::vector<flatbuffers::Offset<v1::Entry>> entries;
   for (const auto& [name, credentials] : record.credential_mapping) {
-    std::vector<flatbuffers::Offset<v8::Secret>> secrets;
+    std::vector<flatbuffers::Offset<v1::Secret>> secrets;
     for (const auto& s : credentials.kubernetes_secrets) secrets.push_back(Encode(builder, s));
-    std::vector<flatbuffers::Offset<v8::ServiceAccount>> accounts;
+    std::vector<flatbuffers::Offset<v1::ServiceAccount>> accounts;
     for (const auto& s : credentials.kubernetes_service_accounts) {
       accounts.push_back(Encode(builder, s));
     }
@@ -304,7 +304,7 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
     const auto image_name = builder.CreateString(name);
     const auto secrets_at = secrets.empty() ? 0 : builder.CreateVector(secrets);
     const auto accounts_at = accounts.empty() ? 0 : builder.CreateVector(accounts);
-    entries.push_back(v8::CreateEntry(builder, image_name, credentials.node_pods_accessible,
+    entries.push_back(v1::CreateEntry(builder, image_name, credentials.node_pods_accessible,
                                       secrets_at, accounts_at, proof.proven, proof.pull_began,
                                       NumberOf(proof.checker), proof.good_until));
   }
@@ -319,11 +319,11 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   const auto guest = EncodePlatform(builder, record.guest_platform);
   const auto because = StringUnlessEmpty(builder, record.closed_because);
   const v1::Time time = ToTime(record.last_updated.value_or(Timestamp{}));
-  builder.Finish(v8::CreatePulledRecord(
+  builder.Finish(v2::CreatePulledRecord(
       builder, is_raw ? &ref : nullptr, ref_text, record.last_updated ? &time : nullptr,
-      record.stamp, entries_at, handler, manifest, platform, guest, because,
-      record.absent_since ? record.absent_since->seconds : 0, record.closed_by_list,
-      record.absent_since ? record.absent_ran : 0, record.closed_by_operator));
+      record.stamp, entries_at, because, record.absent_since ? record.absent_since->seconds : 0,
+      record.closed_by_list, record.absent_since ? record.absent_ran : 0, record.closed_by_operator,
+      handler, manifest, platform, guest));
   const auto span = builder.GetBufferSpan();
   if (span.size() > kMaxValueBytes) {
     return Error{ErrorCode::kLimitExceeded,
@@ -359,13 +359,10 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
   record.guest_platform = DecodePlatform(root->guest_platform());
   record.closed_because = Text(root->closed_because());
   record.closed_by_list = root->closed_by_list();
-  // What was stored before the flag was has the text alone.
-  record.closed_by_operator =
-      root->closed_by_operator() ||
-      (!record.closed_by_list && record.closed_because.starts_with(kTakenOut));
+  record.closed_by_operator = root->closed_by_operator();
   if (root->absent_since() != 0) record.absent_since = Timestamp{root->absent_since(), 0};
   record.absent_ran = root->absent_ran();
-  for (const v8::Entry* entry : *root->entries()) {
+  for (const v1::Entry* entry : *root->entries()) {
     ImagePullCredentials& credentials = record.credential_mapping[entry->image_name()->str()];
     credentials.node_pods_accessible = entry->node_pods_accessible();
     if (credentials.node_pods_accessible) credentials.node_pods_proof = ProofOf(*entry);
@@ -400,7 +397,7 @@ std::size_t EntryView::service_account_count() const {
 }
 
 SecretMatch EntryView::Match(std::size_t secret, const ProbeSecret& probe) const {
-  const v8::Secret* stored = SecretAt(entry_, secret);
+  const v1::Secret* stored = SecretAt(entry_, secret);
   SecretMatch match;
   if (probe.hash_is_raw) {
     match.hash = stored->hash_raw() != nullptr &&
@@ -416,13 +413,13 @@ SecretMatch EntryView::Match(std::size_t secret, const ProbeSecret& probe) const
 }
 
 SecretTag EntryView::HashTag(std::size_t secret, std::uint64_t key) const {
-  const v8::Secret* stored = SecretAt(entry_, secret);
+  const v1::Secret* stored = SecretAt(entry_, secret);
   const auto* raw = stored->hash_raw();
   return HashTagOf(raw == nullptr ? nullptr : raw->bytes()->data(), Text(stored->hash_text()), key);
 }
 
 SecretTag EntryView::CoordinatesTag(std::size_t secret, std::uint64_t key) const {
-  const v8::Secret* stored = SecretAt(entry_, secret);
+  const v1::Secret* stored = SecretAt(entry_, secret);
   const auto* raw = stored->uid_raw();
   return CoordinatesTagOf(raw == nullptr ? nullptr : raw->bytes()->data(), Text(stored->uid_text()),
                           Text(stored->namespace_name()), Text(stored->name()), key);
@@ -448,7 +445,7 @@ ImagePullServiceAccount EntryView::service_account(std::size_t account) const {
 }
 
 PulledRecordView::PulledRecordView(std::span<const std::uint8_t> payload)
-    : record_(flatbuffers::GetRoot<v8::PulledRecord>(payload.data())) {}
+    : record_(flatbuffers::GetRoot<v2::PulledRecord>(payload.data())) {}
 
 std::string_view PulledRecordView::runtime_handler() const {
   return Text(record_->runtime_handler());
@@ -500,7 +497,7 @@ std::optional<EntryView> PulledRecordView::Find(std::string_view image_name) con
   flatbuffers::uoffset_t high = entries->size();
   while (low < high) {
     const flatbuffers::uoffset_t middle = low + (high - low) / 2;
-    const v8::Entry* entry = entries->Get(middle);
+    const v1::Entry* entry = entries->Get(middle);
     const int order = Text(entry->image_name()).compare(image_name);
     if (order == 0) return EntryView(entry);
     if (order < 0) {

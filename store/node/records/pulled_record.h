@@ -1,4 +1,4 @@
-// Encodes pulled records, decodes them, and reads them in place (schema/v8/pulled_record.fbs).
+// Encodes pulled records, decodes them, and reads them in place (schema/v2/pulled_record.fbs).
 
 #ifndef WAYBILL_STORE_NODE_RECORDS_PULLED_RECORD_H_
 #define WAYBILL_STORE_NODE_RECORDS_PULLED_RECORD_H_
@@ -17,15 +17,14 @@
 #include "waybill/result.h"
 #include "waybill/values.h"
 
-namespace waybill::schema::v8 {
+namespace waybill::schema::v1 {
 struct Entry;
+}  // namespace waybill::schema::v1
+namespace waybill::schema::v2 {
 struct PulledRecord;
-}  // namespace waybill::schema::v8
+}  // namespace waybill::schema::v2
 
 namespace waybill::internal {
-
-// How closed_because begins of what an operator closed.
-inline constexpr std::string_view kTakenOut = "an operator took it out of the ledger: ";
 
 // kLimitExceeded: above limits.h; the message names the bound and where.
 Result<void> CheckRecordLimits(const ImagePulledRecord& record);
@@ -80,7 +79,7 @@ Proof ToProof(const StoredProof& proof);
 // The credentials under one image name, in place.
 class EntryView {
  public:
-  explicit EntryView(const schema::v8::Entry* entry) : entry_(entry) {}
+  explicit EntryView(const schema::v1::Entry* entry) : entry_(entry) {}
   bool node_pods_accessible() const;
   std::size_t secret_count() const;
   std::size_t service_account_count() const;
@@ -98,7 +97,7 @@ class EntryView {
   ImagePullServiceAccount service_account(std::size_t account) const;
 
  private:
-  const schema::v8::Entry* entry_;
+  const schema::v1::Entry* entry_;
 };
 
 // A record in place. `payload` must come from an envelope that verified: then it is what was
@@ -124,10 +123,10 @@ class PulledRecordView {
   // Nobody knows where the image came from (closed_because).
   bool IsClosed() const;
   std::string ref() const;
-  const schema::v8::PulledRecord& root() const { return *record_; }
+  const schema::v2::PulledRecord& root() const { return *record_; }
 
  private:
-  const schema::v8::PulledRecord* record_;
+  const schema::v2::PulledRecord* record_;
 };
 
 }  // namespace waybill::internal

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstring>
 
-#include "schema/v6/revocation_generated.h"
+#include "schema/v2/revocation_generated.h"
 #include "store/base/hex.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
@@ -20,7 +20,7 @@ namespace waybill::internal {
 namespace {
 
 namespace v1 = schema::v1;
-namespace v6 = schema::v6;
+namespace v2 = schema::v2;
 
 // Each part with its length before it, so that no two identities are one.
 void AddPart(std::string& identity, std::string_view part) {
@@ -88,8 +88,7 @@ Identities IdentitiesOf(const ImagePullServiceAccount& account) {
 }
 
 bool HasRevocations(const StoreTxn& txn) {
-  return txn.schema().has(Table::kRevocations) &&
-         txn.state().digest(Table::kRevocations).count != 0;
+  return txn.state().digest(Table::kRevocations).count != 0;
 }
 
 // Whether one of them is forgotten. An unreadable one counts.
@@ -142,7 +141,7 @@ Result<std::vector<std::string>> RefsToAsk(const StoreTxn& txn, const std::strin
   return RefsOfImage(txn, image_ref);
 }
 
-bool IsInBounds(const v6::Revocation& stored) {
+bool IsInBounds(const v2::Revocation& stored) {
   return Fits(stored.namespace_name(), kMaxCoordinateBytes) &&
          Fits(stored.name(), kMaxCoordinateBytes) && Fits(stored.uid(), kMaxCoordinateBytes) &&
          Fits(stored.hash_text(), kMaxCoordinateBytes) &&
@@ -165,14 +164,14 @@ std::vector<std::uint8_t> EncodeRevocation(const Revocation& revocation) {
   const auto ref = StringUnlessEmpty(builder, revocation.image_ref);
   const auto handler = StringUnlessEmpty(builder, revocation.runtime_handler);
   const v1::Time since = ToTime(revocation.since);
-  return Finish(builder, v6::CreateRevocation(builder, static_cast<std::uint8_t>(revocation.kind),
+  return Finish(builder, v2::CreateRevocation(builder, static_cast<std::uint8_t>(revocation.kind),
                                               namespace_name, name, uid, is_raw ? &hash : nullptr,
-                                              hash_text, ref, handler, revocation.commit, &since,
-                                              revocation.untidied, revocation.ran));
+                                              hash_text, ref, revocation.commit, &since,
+                                              revocation.untidied, revocation.ran, handler));
 }
 
 std::optional<Revocation> DecodeRevocation(Payload payload) {
-  const auto* root = Root<v6::Revocation>(payload);
+  const auto* root = Root<v2::Revocation>(payload);
   if (root == nullptr || root->since() == nullptr || root->kind() == 0 ||
       root->kind() > static_cast<std::uint8_t>(RevocationKind::kCredential) || !IsInBounds(*root) ||
       (root->hash_raw() != nullptr && root->hash_text() != nullptr)) {
@@ -282,19 +281,6 @@ bool IsHashForgotten(const ReaderPool::Lease& snapshot, std::string_view hash) {
     return !snapshot.CountIsTrue(Table::kRevocations);
   }
   return AnyForgotten(snapshot, {{RevocationKind::kCredential, hash}}, 0);
-}
-
-// Of versions 6 to 8, which nothing reads any more.
-std::optional<Key16> KeyOfCredentialUse(std::span<const std::uint8_t> payload, std::uint64_t seed) {
-  const auto* use = Root<v6::CredentialUse>(payload);
-  if (use == nullptr || use->record() == nullptr) return std::nullopt;
-  const auto& record = *use->record()->bytes();
-  const std::uint64_t halves[] = {
-      __builtin_bswap64(use->credential()),
-      __builtin_bswap64(XXH3_64bits_withSeed(record.data(), record.size(), seed))};
-  Key16 key;
-  std::memcpy(key.bytes.data(), halves, sizeof(halves));
-  return key;
 }
 
 }  // namespace waybill::internal

@@ -1,4 +1,4 @@
-// What was forgotten (table "revocations----1", schema/v6/revocation.fbs). A credential is under up
+// What was forgotten (table "revocations----1", schema/v2/revocation.fbs). A credential is under up
 // to five keys: of its coordinates with and without the UID, its namespace, its hash, and its
 // image.
 

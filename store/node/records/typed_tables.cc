@@ -203,7 +203,6 @@ Result<void> StoreAbsence(StoreTxn& txn, ImagePulledRecord record) {
   record.stamp = txn.sequence();
   CountAbsence(txn, record);
   auto dropped = TRY(DropForgotten(txn, record));
-  // The index of credentials changes, too.
   if (dropped) return StoreProofs(txn, std::move(record));
   auto payload = TRY(EncodePulledRecordValue(record));
   return txn.PutFromReserve(
@@ -290,16 +289,6 @@ Result<void> EraseQuarantine(StoreTxn& txn, QuarantineKind kind, std::string_vie
   const auto sha256 = TRY(Sha256(text));
   TRY(txn.Delete(Table::kQuarantine, QuarantineKey(kind, sha256, txn.seed())));
   return {};
-}
-
-Result<std::uint64_t> CountNondefault(const StoreTxn& txn) {
-  std::uint64_t count = 0;
-  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    // A record that does not verify may be of another handler.
-    if (payload.empty() || !PulledRecordView(payload).runtime_handler().empty()) ++count;
-    return true;
-  }));
-  return count;
 }
 
 }  // namespace waybill::internal

@@ -6,8 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "schema/v3/user_namespace_generated.h"
-#include "schema/v4/user_namespace_generated.h"
+#include "schema/v1/user_namespace_generated.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
@@ -18,8 +17,6 @@
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
-namespace v3 = schema::v3;
-namespace v4 = schema::v4;
 
 namespace {
 
@@ -49,39 +46,6 @@ bool MayBeHandedOut(std::uint64_t host_id, std::uint64_t length) {
          length > 0 && host_id + length < kHostIds;
 }
 
-constexpr std::uint16_t kFirstWithKinds = 4;
-
-// Version 3 has sentences in place of kinds. It compares the beginning of this one.
-constexpr std::string_view kUntilImport =
-    "the ID mappings of the kubelet's pods are not taken over: ";
-
-PodQuarantineKind KindFromReason(const QuarantinedPod& pod) {
-  const std::string_view reason = pod.reason;
-  if (pod.pod_uid.empty()) {
-    return reason.starts_with(kUntilImport) ? PodQuarantineKind::kUntilImport
-                                            : PodQuarantineKind::kLostRanges;
-  }
-  if (reason.starts_with("its range overlaps that of pod ") ||
-      reason.starts_with("its range is taken by pod ") || reason.starts_with("its file says ")) {
-    return PodQuarantineKind::kFileConflict;
-  }
-  if (reason == "the stored ID mappings contradicted each other") {
-    return PodQuarantineKind::kTablesContradict;
-  }
-  if (reason.starts_with("its range is that of a backup")) return PodQuarantineKind::kFromBackup;
-  return pod.source.empty() ? PodQuarantineKind::kOther : PodQuarantineKind::kUnreadableFile;
-}
-
-std::string ReasonForVersion3(const QuarantinedPod& pod) {
-  if (!pod.pod_uid.empty()) return pod.reason;
-  const bool begins = pod.reason.starts_with(kUntilImport);
-  if (pod.kind == PodQuarantineKind::kUntilImport && !begins) {
-    return std::string(kUntilImport) + pod.reason;
-  }
-  // No other kind may begin with that sentence.
-  return pod.kind != PodQuarantineKind::kUntilImport && begins ? "lost: " + pod.reason : pod.reason;
-}
-
 Error Unreadable(std::string_view what) {
   return {ErrorCode::kDamaged,
           std::string(what) + " can't be read; nothing was changed",
@@ -106,12 +70,12 @@ std::vector<std::uint8_t> EncodeUsernsMapping(const UsernsMapping& mapping) {
   flatbuffers::FlatBufferBuilder builder(256);
   const StoredUid uid(builder, mapping.pod_uid);
   const v1::Time created = ToTime(mapping.created);
-  return Finish(builder, v3::CreateUsernsMapping(builder, uid.raw(), uid.text, mapping.host_id,
+  return Finish(builder, v1::CreateUsernsMapping(builder, uid.raw(), uid.text, mapping.host_id,
                                                  mapping.length, &created, mapping.stamp));
 }
 
 std::optional<UsernsMapping> DecodeUsernsMapping(Payload payload) {
-  const auto* root = RootWithUid<v3::UsernsMapping>(payload);
+  const auto* root = RootWithUid<v1::UsernsMapping>(payload);
   if (root == nullptr || root->created() == nullptr ||
       !MayBeHandedOut(root->host_id(), root->length())) {
     return std::nullopt;
@@ -123,40 +87,37 @@ std::optional<UsernsMapping> DecodeUsernsMapping(Payload payload) {
 std::vector<std::uint8_t> EncodeUsernsBlock(const UsernsBlock& block) {
   flatbuffers::FlatBufferBuilder builder(128);
   const StoredUid uid(builder, block.pod_uid);
-  return Finish(builder, v3::CreateUsernsBlock(builder, uid.raw(), uid.text,
+  return Finish(builder, v1::CreateUsernsBlock(builder, uid.raw(), uid.text,
                                                static_cast<std::uint16_t>(block.block)));
 }
 
 std::optional<UsernsBlock> DecodeUsernsBlock(Payload payload) {
-  const auto* root = RootWithUid<v3::UsernsBlock>(payload);
+  const auto* root = RootWithUid<v1::UsernsBlock>(payload);
   if (root == nullptr || !MayBeHandedOut(root->block() * kIdsPerBlock, kIdsPerBlock)) {
     return std::nullopt;
   }
   return UsernsBlock{UidOf(*root), root->block()};
 }
 
-std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held, std::uint16_t version) {
-  const bool has_kind = version >= kFirstWithKinds;
+std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held) {
   flatbuffers::FlatBufferBuilder builder(256);
   const StoredUid uid(builder, held.pod.pod_uid);
-  std::vector<v3::IdRange> ranges;
+  std::vector<v1::IdRange> ranges;
   ranges.reserve(held.pod.ranges.size());
   for (const HostIdRange& range : held.pod.ranges) ranges.emplace_back(range.first, range.length);
   const auto ranges_at = builder.CreateVectorOfStructs(ranges);
   const auto source = builder.CreateString(held.pod.source);
-  const auto reason =
-      builder.CreateString(has_kind ? held.pod.reason : ReasonForVersion3(held.pod));
+  const auto reason = builder.CreateString(held.pod.reason);
   const v1::Time since = ToTime(held.pod.since);
-  return Finish(builder,
-                v4::CreateUsernsHeld(
-                    builder, uid.raw(), uid.text, ranges_at, source, reason, &since, held.stamp,
-                    has_kind ? static_cast<std::uint8_t>(held.pod.kind) : std::uint8_t{0}));
+  return Finish(
+      builder, v1::CreateUsernsHeld(builder, uid.raw(), uid.text, ranges_at, source, reason, &since,
+                                    held.stamp, static_cast<std::uint8_t>(held.pod.kind)));
 }
 
 std::optional<UsernsHeld> DecodeUsernsHeld(Payload payload) {
-  const auto* root = RootWithUid<v4::UsernsHeld>(payload);
+  const auto* root = RootWithUid<v1::UsernsHeld>(payload);
   if (root == nullptr || root->ranges() == nullptr || root->source() == nullptr ||
-      root->reason() == nullptr || root->since() == nullptr) {
+      root->reason() == nullptr || root->since() == nullptr || root->kind() == 0) {
     return std::nullopt;
   }
   UsernsHeld held;
@@ -166,16 +127,15 @@ std::optional<UsernsHeld> DecodeUsernsHeld(Payload payload) {
   held.pod.since = FromTime(*root->since());
   held.pod.kind = static_cast<PodQuarantineKind>(root->kind());
   held.stamp = root->stamp();
-  for (const v3::IdRange* range : *root->ranges()) {
+  for (const v1::IdRange* range : *root->ranges()) {
     if (range->first() > kHostIds || range->length() > kHostIds) return std::nullopt;
     held.pod.ranges.push_back({range->first(), range->length()});
   }
-  if (root->kind() == 0) held.pod.kind = KindFromReason(held.pod);
   return held;
 }
 
 std::optional<IdMapping> MappingOf(Payload payload, std::string_view pod_uid) {
-  const auto* root = flatbuffers::GetRoot<v3::UsernsMapping>(payload.data());
+  const auto* root = flatbuffers::GetRoot<v1::UsernsMapping>(payload.data());
   if (root->uid_raw() != nullptr) {
     std::array<std::uint8_t, 16> raw{};
     if (!DecodeUuid(pod_uid, raw) ||
@@ -189,7 +149,7 @@ std::optional<IdMapping> MappingOf(Payload payload, std::string_view pod_uid) {
 }
 
 std::uint64_t StampOf(Payload payload) {
-  return flatbuffers::GetRoot<v3::UsernsMapping>(payload.data())->stamp();
+  return flatbuffers::GetRoot<v1::UsernsMapping>(payload.data())->stamp();
 }
 
 std::optional<Key16> KeyOfUsernsMapping(Payload payload, std::uint64_t seed) {
@@ -278,7 +238,6 @@ Result<std::vector<UsernsHeld>> ReadHeld(const StoreTxn& txn) {
 }
 
 Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view pod_uid) {
-  // Older versions have no such table: an empty digest keeps us from reading it.
   if (txn.state().digest(Table::kUsernsHeld).count == 0) return std::optional<UsernsHeld>();
   auto payload = TRY(txn.Get(Table::kUsernsHeld, PodKey(txn, pod_uid)));
   if (!payload) return std::optional<UsernsHeld>();
@@ -298,9 +257,7 @@ Result<void> StoreHeld(StoreTxn& txn, QuarantinedPod pod) {
     if (same == (*found)->pod) return {};
   }
   const Key16 key = PodKey(txn, pod.pod_uid);
-  return txn.Put(
-      Table::kUsernsHeld, key,
-      EncodeUsernsHeld({std::move(pod), txn.sequence()}, txn.schema().version(Table::kUsernsHeld)));
+  return txn.Put(Table::kUsernsHeld, key, EncodeUsernsHeld({std::move(pod), txn.sequence()}));
 }
 
 Result<bool> EraseHeld(StoreTxn& txn, std::string_view pod_uid) {

@@ -1,6 +1,5 @@
-// The tables of user namespaces: their records (schema/v3/user_namespace.fbs,
-// schema/v4/user_namespace.fbs), found by pod UID. A mapping and the blocks that it occupies are
-// stored and erased together.
+// The tables of user namespaces: their records (schema/v1/user_namespace.fbs), found by pod UID. A
+// mapping and the blocks that it occupies are stored and erased together.
 
 #ifndef WAYBILL_STORE_NODE_RECORDS_USERNS_TABLES_H_
 #define WAYBILL_STORE_NODE_RECORDS_USERNS_TABLES_H_
@@ -39,7 +38,7 @@ std::vector<std::uint8_t> EncodeUsernsMapping(const UsernsMapping& mapping);
 std::vector<std::uint8_t> EncodeUsernsBlock(const UsernsBlock& block);
 // `version` is the record's. Version 3 has no kinds: it reads the one that matters to it from the
 // reason.
-std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held, std::uint16_t version);
+std::vector<std::uint8_t> EncodeUsernsHeld(const UsernsHeld& held);
 
 // nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, or the range may
 // not be handed out: it is not made of whole blocks, or contains the first or the last block.

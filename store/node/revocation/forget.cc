@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "schema/v8/pulled_record_generated.h"
+#include "schema/v1/pulled_record_generated.h"
 #include "store/base/function_ref.h"
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
@@ -30,7 +30,7 @@ namespace waybill::internal {
 
 namespace {
 
-namespace v8 = schema::v8;
+namespace v1 = schema::v1;
 
 bool IsNamed(const CredentialName& who, const CredentialName& one) {
   return who.namespace_name == one.namespace_name && who.name == one.name &&
@@ -120,7 +120,7 @@ class MayMention {
   bool operator()(Payload payload) const {
     if (payload.empty()) return false;
     const auto* entries = PulledRecordView(payload).root().entries();
-    return std::any_of(entries->begin(), entries->end(), [&](const v8::Entry* entry) {
+    return std::any_of(entries->begin(), entries->end(), [&](const v1::Entry* entry) {
       return AnyOf(entry->secrets()) || AnyOf(entry->service_accounts());
     });
   }
@@ -136,10 +136,10 @@ class MayMention {
     return Text(one.namespace_name()) == what_.who.namespace_name &&
            (what_.kind == RevocationKind::kNamespace || Text(one.name()) == what_.who.name);
   }
-  bool Is(const v8::ServiceAccount& account) const {
+  bool Is(const v1::ServiceAccount& account) const {
     return what_.kind != RevocationKind::kCredential && IsNamed(account);
   }
-  bool Is(const v8::Secret& secret) const {
+  bool Is(const v1::Secret& secret) const {
     if (what_.kind != RevocationKind::kCredential) return IsNamed(secret);
     if (!hash_is_raw_) return Text(secret.hash_text()) == what_.credential_hash;
     return secret.hash_raw() != nullptr &&

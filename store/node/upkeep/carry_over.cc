@@ -58,9 +58,8 @@ Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
     }
     case Table::kIntents: {
       const auto pull = DecodeUnresolvedPull(payload);
-      return pull ? CarryPull(txn, *pull, rules.now) : Result<void>();
+      return pull ? CarryPull(txn, *pull) : Result<void>();
     }
-    case Table::kCredentialIndex:  // nothing reads it
     case Table::kStreamingTokens:  // an older copy has some that opened a stream since
       return {};
     case Table::kQuarantine:  // these only close images, or open none by themselves
@@ -82,7 +81,7 @@ Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRu
   // First, so that no record brings back what was forgotten.
   TRY(CarryRevocations(txn, salvaged));
   for (const TableSpec& spec : kTables) {
-    if (IsOfIdRanges(spec.table) || !txn.schema().has(spec)) continue;
+    if (IsOfIdRanges(spec.table)) continue;
     for (const auto& payload : salvaged.of(spec.table)) {
       TRY(CarryOne(txn, spec, payload, rules, carried));
     }
@@ -95,7 +94,6 @@ Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRu
 }
 
 Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
-  if (!txn.schema().has(Table::kRevocations)) return {};
   for (Revocation& one : salvaged.All(Table::kRevocations, DecodeRevocation)) {
     one.untidied = false;  // records are stored without it
     // The other store may count from another beginning: its time begins anew.

@@ -26,7 +26,6 @@ struct CarryRules {
   std::function<bool(const PreloadedImage&)> keeps_entry;
   bool preloaded = false;  // records of observed-preloaded/
   bool spellings = false;
-  BootTime now;  // when intents of older schema versions end
 };
 // Carries over values that only close (revocations, intents, quarantine entries, imported files,
 // runtime handlers), records, and of the rest what the rules allow.

@@ -14,16 +14,8 @@ constexpr std::string_view kGap = "images may have been pulled that nobody recor
 constexpr std::string_view kWhatToDo =
     "; run `waybill start --after-gap --images` with the runtime's list";
 
-// Schema version 3 knows a gap by its first words.
 Distrust Gap(const std::string& why) {
   return {DegradedKind::kGap, std::string(kGap) + why + std::string(kWhatToDo)};
-}
-
-// Schema version 3 takes this sentence back, word for word, if the path is the one that it names.
-Distrust Unfinished(const std::filesystem::path& path) {
-  return {DegradedKind::kImportUnfinished,
-          "the import of " + path.string() +
-              " is not finished; run `waybill start --kubelet-dir` on it again"};
 }
 
 }  // namespace
@@ -55,16 +47,14 @@ Result<bool> TakesOverUsedDirectory(const NodeStoreOptions& options) {
 Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
   std::error_code error;
   const auto path = std::filesystem::canonical(kubelet_directory, error);
-  return Unfinished(error ? kubelet_directory : path);
+  return {DegradedKind::kImportUnfinished,
+          "the import of " + (error ? kubelet_directory : path).string() +
+              " is not finished; run `waybill start --kubelet-dir` on it again"};
 }
 
 Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory, bool uncut) {
   const Distrust unfinished = ImportUnfinished(kubelet_directory);
   if (TRY(uncut ? DropLastDistrust(txn, unfinished) : Result<bool>(false))) return {};
-  // Earlier versions named the absolute path as it was given.
-  std::error_code error;
-  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
-  TRY(TakeBackDistrust(txn, Unfinished(error ? kubelet_directory : absolute)));
   return TakeBackDistrust(txn, unfinished);
 }
 

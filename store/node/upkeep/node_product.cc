@@ -27,19 +27,6 @@ namespace waybill::internal {
 
 namespace {
 
-// Whether the store was distrustful for a loss: then it may be an old copy.
-bool LostBefore(const Journal& journal, const State& state) {
-  if (!state.distrustful) return false;
-  const std::vector<bool> in_force = InForce(journal);
-  bool is_known = false;
-  for (std::size_t i = 0; i < journal.size(); ++i) {
-    if (!in_force[i]) continue;
-    if (!LosesNothing({journal[i].kind, journal[i].reason})) return true;
-    is_known = true;
-  }
-  return !is_known;
-}
-
 // A stale record may have credentials that were revoked since. Its image stays on record, and must
 // be verified again.
 Result<void> DropCredentials(StoreTxn& txn, OpeningReport& report) {
@@ -60,14 +47,8 @@ Result<void> DropCredentials(StoreTxn& txn, OpeningReport& report) {
 
 Result<void> RebuildRanges(StoreTxn& txn, const Rebuilding& from) {
   TRY(CarryIdRanges(txn, from.salvaged));
-  // A tree older than the last commit may have an older schema version, too.
-  const bool had_ranges = from.MayHaveHad(Table::kUsernsHeld);
-  const bool lost = had_ranges ? !from.newest || !HasAllIdRanges(from.salvaged, *from.state)
-                               : LostBefore(from.journal, *from.state);
-  if (lost) return HoldLostRanges(txn, from.reason);
-  const bool may_have_imported =
-      !from.Proves(Table::kImported) || txn.state().digest(Table::kImported).count > 0;
-  return had_ranges || !may_have_imported ? Result<void>() : HoldRangesOfKubelet(txn);
+  const bool lost = !from.newest || !HasAllIdRanges(from.salvaged, *from.state);
+  return lost ? HoldLostRanges(txn, from.reason) : Result<void>();
 }
 
 // Of the replaced store, what proves that the backup's is not out of date.
@@ -106,15 +87,14 @@ struct Proofs {
 
 // What the replaced store had closed stays closed: its quarantine entries and its intents. Handlers
 // of intents get the names that the backup's registry has for them.
-Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced, const BootTime& now) {
-  const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
+Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
   auto registry = TRY(ReadRuntimeHandlers(txn));
   for (const auto& entry : replaced.All(Table::kQuarantine, DecodeQuarantineValue)) {
     TRY(StoreQuarantine(txn, entry));
   }
   for (UnresolvedPull& pull : replaced.All(Table::kIntents, DecodeUnresolvedPull)) {
-    pull.runtime_handler = has_handlers ? StoredName(registry, pull.runtime_handler) : "";
-    TRY(CarryPull(txn, pull, now));
+    pull.runtime_handler = StoredName(registry, pull.runtime_handler);
+    TRY(CarryPull(txn, pull));
   }
   return {};
 }
@@ -173,7 +153,6 @@ class Spelt {
 // disk does, perhaps under another ID. Of one that it has the later closing counts.
 Result<void> KeepRecorded(StoreTxn& txn, const Salvaged& replaced) {
   const Spelt spelt(replaced);
-  const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
   auto registry = TRY(ReadRuntimeHandlers(txn));
   // Of several spellings the first one stays, in every store the same.
   auto records = replaced.All(Table::kPulled, DecodePulledRecordValue);
@@ -181,7 +160,7 @@ Result<void> KeepRecorded(StoreTxn& txn, const Salvaged& replaced) {
     return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
   });
   for (ImagePulledRecord& record : records) {
-    record.runtime_handler = has_handlers ? StoredName(registry, record.runtime_handler) : "";
+    record.runtime_handler = StoredName(registry, record.runtime_handler);
     auto found = TRY(FindRestored(txn, record));
     if (!txn.state().kubelet_rules && (!found || record.closed_by_operator)) {
       for (std::string& ref : spelt.OthersOf(record.image_ref)) {
@@ -205,41 +184,9 @@ Result<void> KeepRecorded(StoreTxn& txn, const Salvaged& replaced) {
   return {};
 }
 
-// Whether no pod can be using a range that the store handed out.
-bool HasNoRanges(const Replaced& replaced) {
-  if (!replaced.current) return false;
-  const auto& held = replaced.values.of(Table::kUsernsHeld);
-  return replaced.values.of(Table::kUsernsMappings).empty() &&
-         std::all_of(held.begin(), held.end(), [](const auto& payload) {
-           const auto one = DecodeUsernsHeld(payload);
-           return one && IsUntilImport(one->pod);
-         });
-}
-
-bool HasEnd(const ImagePulledRecord& record) {
-  ImagePulledRecord endless = record;
-  LeaveIf(HasNoEnd(), endless);
-  return endless != record;
-}
-
-// Whether something was forgotten, grows old, or ends by itself.
-bool HasForgotten(const Replaced& replaced) {
-  return !replaced.values.of(Table::kRevocations).empty() ||
-         std::ranges::any_of(replaced.values.of(Table::kPulled),
-                             [](const auto& payload) {
-                               const auto record = DecodePulledRecordValue(payload);
-                               return record && HasEnd(*record);
-                             }) ||
-         (replaced.state &&
-          (replaced.state->last_truth != 0 || replaced.state->ages != AgeLimits()));
-}
-
 class Node final : public Product {
  public:
   Purpose purpose() const override { return Purpose::kNode; }
-  bool MayBe(const std::optional<State>& state) const override {
-    return !state || !IsOfNoList(*state);
-  }
   Error IsAnothers(const std::filesystem::path& directory) const override {
     return {ErrorCode::kInvalidArgument,
             directory.string() +
@@ -307,8 +254,7 @@ class Node final : public Product {
         {.keeps_credentials = [credentials](const ImagePulledRecord&) { return credentials; },
          .keeps_entry = [ledger](const PreloadedImage&) { return ledger; },
          .preloaded = from.Proves(Table::kPreloaded),
-         .spellings = from.Proves(Table::kSpellings),
-         .now = from.now}));
+         .spellings = from.Proves(Table::kSpellings)}));
     report.records_carried = carried.records;
     report.records_without_credentials = carried.records_without_credentials;
     report.intents_carried = carried.intents;
@@ -322,10 +268,6 @@ class Node final : public Product {
                 "nothing was changed",
             "name the directory of the store that the backup was made of"};
   }
-  // For the ranges of living pods, for what was forgotten, and for ages.
-  bool NeedsNewest(const Replaced& replaced) const override {
-    return !HasNoRanges(replaced) || HasForgotten(replaced);
-  }
   Result<void> FillRestored(StoreTxn& txn, const Restoring& from,
                             RestoreReport& report) const override {
     const Replaced& replaced = from.replaced;
@@ -336,7 +278,7 @@ class Node final : public Product {
       txn.state().last_truth = std::max(from.state.last_truth, replaced.state->last_truth);
       txn.state().ages = replaced.state->ages;
       // What is carried over is forgotten by the rules that it was kept under.
-      if (replaced.has(Table::kLedger)) txn.state().kubelet_rules = replaced.state->kubelet_rules;
+      txn.state().kubelet_rules = replaced.state->kubelet_rules;
     }
     TRY(CarryRevocations(txn, replaced.values));
     const Proofs proofs(from);
@@ -345,15 +287,14 @@ class Node final : public Product {
         {.keeps_credentials = [&](ImagePulledRecord& one) { return proofs.KeepCredentials(one); },
          .keeps_entry = [&](const PreloadedImage& entry) { return proofs.KeepEntry(entry); },
          .preloaded = true,
-         .spellings = false,
-         .now = from.now}));
+         .spellings = false}));
     report.records = carried.records;
     report.records_without_credentials = carried.records_without_credentials;
     TRY(KeepRecorded(txn, replaced.values));
-    TRY(KeepClosed(txn, replaced.values, from.now));
+    TRY(KeepClosed(txn, replaced.values));
     auto known = replaced.sequence() >= from.state.commit_sequence ? ReplacedRanges::kNewer
                                                                    : ReplacedRanges::kMayBeOlder;
-    if (replaced.current && replaced.has(Table::kUsernsHeld)) known = ReplacedRanges::kWhole;
+    if (replaced.current) known = ReplacedRanges::kWhole;
     TRY(RestoreIdRanges(txn, replaced.values, known, from.values, from.reason, report));
     report.id_mappings = txn.state().digest(Table::kUsernsMappings).count;
     auto lost = TRY(FindHeld(txn, {}));

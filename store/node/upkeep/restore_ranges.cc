@@ -143,7 +143,6 @@ class Ranges {
 Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRanges known,
                              const Salvaged& backup, std::string_view reason,
                              RestoreReport& report) {
-  if (!txn.schema().has(Table::kUsernsHeld)) return {};
   if (auto r = CarryIdRanges(txn, replaced); !r) return r;
   Ranges ranges(txn, known, report);
   if (auto r = ranges.ReadStore(); !r) return r;

@@ -8,22 +8,15 @@
 namespace waybill::internal {
 
 Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason) {
-  // The migration of an older store notes this.
-  if (!txn.schema().has(Table::kUsernsHeld)) return {};
   return StoreHeld(txn, {"", {}, "", std::string(reason), {}, PodQuarantineKind::kLostRanges});
 }
 
 Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
   auto lost = TRY(FindHeld(txn, {}));
-  if (lost || !txn.schema().has(Table::kUsernsHeld)) return {};
-  // Waybills of schema version 3 recognise the entry by its first words.
+  if (lost) return {};
   const std::string reason =
       "the ID mappings of the kubelet's pods are not taken over: " + std::string(why);
   return StoreHeld(txn, {"", {}, "", reason, {}, PodQuarantineKind::kUntilImport});
-}
-
-Result<void> HoldRangesOfKubelet(StoreTxn& txn) {
-  return HoldUntilImport(txn, "the store comes from a version that kept none");
 }
 
 bool IsUntilImport(const QuarantinedPod& held) {

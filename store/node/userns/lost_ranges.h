@@ -18,8 +18,6 @@ Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason);
 // The same until the ID mappings of a kubelet's pods are imported. Changes nothing if ranges were
 // lost otherwise.
 Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why);
-// The same for a store of a version that kept no ranges, beside a kubelet.
-Result<void> HoldRangesOfKubelet(StoreTxn& txn);
 // Whether `held` is that entry: all ranges are in the kubelet's files, and the store has handed out
 // none.
 bool IsUntilImport(const QuarantinedPod& held);
