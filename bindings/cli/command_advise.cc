@@ -40,8 +40,8 @@ constexpr std::uint64_t kMostPullsPerDay = 1'000'000;
 
 std::string Notes() {
   std::string text =
-      "Answers from simulated nodes; what neither a flag nor a trace, store or kubelet\n"
-      "directory states is the preset's, of these the one most like it:";
+      "Answers from simulated nodes; what neither a flag nor a trace or store states is the\n"
+      "preset's, of these the one most like it:";
   for (const NodeShape& p : kPresets) {
     text +=
         fmt::format("\n  {:<8} {:.0f} pods, {:.0f} images, {:.0f} tenants, {:g} Secrets an image",
@@ -85,10 +85,7 @@ class AdviseCall final : public Call {
     flags.Value("--trace", &trace_, "FILE|-",
                 "a node's history, of waybill guard --trace or waybill trace import", Length());
     store_.DeclareOptional(flags);
-    flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
-                "a kubelet directory, as start would take it over", ParseKubeletDirectory);
-    flags.Excludes("--trace", {"--store", "--kubelet-dir"});
-    flags.Excludes("--store", {"--kubelet-dir"});
+    flags.Excludes("--trace", {"--store"});
     std::vector<std::pair<std::string, const NodeShape*>> presets;
     presets.reserve(kPresets.size());
     for (const NodeShape& preset : kPresets) presets.emplace_back(preset.name, &preset);
@@ -110,7 +107,7 @@ class AdviseCall final : public Call {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (trace_ || kubelet_directory_ || !store_.store.empty()) return RunOfNode(out);
+    if (trace_ || !store_.store.empty()) return RunOfNode(out);
     if (preset_ == nullptr) preset_ = &kDefault;
     const SizingModel& model = RecordedModel();
     auto question = TRY(Question());
@@ -288,7 +285,6 @@ class AdviseCall final : public Call {
   }
 
   Result<NodeSource> Source(const std::optional<sizing::NodeHistory>& history) const {
-    if (kubelet_directory_) return SourceOfKubelet(*kubelet_directory_);
     if (!history) return SourceOfStore(store_);
     const NodeShape* const preset = preset_ == nullptr ? &kDefault : preset_;
     return SourceOf(*history, InputName(*trace_), preset->containers_per_pod);
@@ -417,7 +413,6 @@ class AdviseCall final : public Call {
 
   std::optional<std::string> trace_;
   StoreFlags store_;
-  std::optional<std::string> kubelet_directory_;
   std::optional<std::string> curves_;
   sizing::ImageGc gc_;
   std::chrono::seconds minimum_age_{120};

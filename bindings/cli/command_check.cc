@@ -108,11 +108,11 @@ class CheckCall final : public Call {
   }
 
  private:
-  Result<OpenedStore> Open() const {
+  Result<std::unique_ptr<NodeStore>> Open() const {
     const Opening how{.policy = flags_.policy.policy, .evidence = short_names_.options()};
     if (!write_back_) return ObserveStore(flags_.store, how);
     auto store = OwnStore(flags_.store, how);
-    if (store || store.error().code != ErrorCode::kOwned) return InPlace(std::move(store));
+    if (store || store.error().code != ErrorCode::kOwned) return store;
     Error error = store.error();
     error.hint_code = Hint::kNone;
     error.hint =

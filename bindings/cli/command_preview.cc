@@ -12,10 +12,8 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/output.h"
 #include "bindings/cli/preview.h"
-#include "bindings/cli/progress.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
-#include "bindings/cli/store_copy.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -165,15 +163,13 @@ Json JsonOfPod(const PodForecast& pod, const std::vector<PreviewedPolicy>& polic
   return object;
 }
 
-// `migrated_from`: the store's schema version, if it is older.
 void WritePreview(const Preview& preview, const std::vector<PreviewedPolicy>& policies,
-                  bool registry_down, std::uint32_t migrated_from, Output& out) {
+                  bool registry_down, Output& out) {
   const LeftOut& left_out = preview.left_out();
   Json pods = Json::array();
   for (const PodForecast& pod : preview.pods()) pods.push_back(JsonOfPod(pod, policies));
   out.WriteJson({{"node", preview.node()},
                  {"registryDown", registry_down},
-                 {"migratedFrom", migrated_from},
                  {"pods", pods},
                  {"leftOut",
                   {{"otherNodes", left_out.of_other_nodes},
@@ -186,10 +182,6 @@ void WritePreview(const Preview& preview, const std::vector<PreviewedPolicy>& po
     for (const std::string& note : pod.notes) {
       out.Line("note         {}: {}", PodText(*pod.pod), note);
     }
-  }
-  if (migrated_from != 0) {
-    out.Line("schema       the store has version {}: this is what it says once it is migrated",
-             migrated_from);
   }
   if (left_out.of_other_nodes + left_out.unbound + left_out.finished > 0) {
     out.Line("left out     {} of other nodes, {} without a node, {} finished",
@@ -211,10 +203,7 @@ constexpr std::string_view kAlwaysPullImages = "AlwaysPullImages";
 class PreviewCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
-    store_.DeclareOptional(flags).TakesSetting();
-    flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
-                "instead of --store: a kubelet directory, as start would take it over",
-                ParseKubeletDirectory);
+    store_.Declare(flags);
     flags.Value("--pods", &files_.pods, "FILE|-",
                 "what kubectl get pods -A -o json prints, at most 64 MiB; Secrets\n"
                 "and service accounts in the same list count, too",
@@ -240,7 +229,6 @@ class PreviewCall final : public StoreCall {
     flags.Value("--node", &node_, "NAME",
                 "whose pods; by default those of the node of this machine's name", Length());
     store_.DeclareRules(flags);
-    flags.OneOf({"--store", "--kubelet-dir"});
     flags.Excludes("--kubelet-config", {"--policy", "--allow"});
   }
 
@@ -251,18 +239,12 @@ class PreviewCall final : public StoreCall {
     inputs.images = TRY(images_.ReadIfGiven());
     inputs.node = node_;
     inputs.registry_down = registry_down_;
-    auto source = TRY(Source(inputs));
     auto preview = TRY(Preview::Plan(std::move(inputs)));
     for (const PreviewedPolicy& policy : policies) {
-      auto asked = WithStore(
-          source.Observe({.rules = store_.rules(), .policy = policy.policy, .asks_owner = false}),
-          [&](NodeStore& store) -> Result<bool> {
-            TRY(preview.Ask(store, policy));
-            return true;
-          });
-      if (!asked) return source.InTruth(asked.error());
+      TRY(WithStore(ObserveStore(store_, {.policy = policy.policy, .previews = true}),
+                    [&](NodeStore& store) { return preview.Ask(store, policy); }));
     }
-    WritePreview(preview, policies, registry_down_, source.migrated_from(), out);
+    WritePreview(preview, policies, registry_down_, out);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       if (preview.Count(i).cannot_start > 0) return ExitCode::kNo;
     }
@@ -299,22 +281,6 @@ class PreviewCall final : public StoreCall {
     return policies;
   }
 
-  Result<QuietStore> Source(const PreviewInputs& inputs) const {
-    if (!kubelet_directory_) {
-      ProgressLine copying("copying", "bytes");
-      return QuietStore::Of(store_.store, copying.UntilStopped());
-    }
-    ProgressLine importing("importing", "files");
-    NodeStoreOptions options{.directory = {}, .witness = Witness::None()};
-    options.rules = store_.rules();
-    options.images_on_node = inputs.images;
-    options.allow_empty = true;
-    options.kubelet_directory = *kubelet_directory_;
-    options.import_progress = importing.UntilStopped();
-    return QuietStore::OfKubelet(std::move(options));
-  }
-
-  std::optional<std::string> kubelet_directory_;
   ClusterFiles files_;
   ProofsFlag proofs_;
   ImagesFlags images_;
@@ -336,7 +302,8 @@ Command PreviewCommand() {
           R"(For each container, init and ephemeral ones and image volumes included: it runs with
 what is there; it must pull, with which pull Secrets; or it can't start, and why. 1 if
 something can't start. AlwaysPullImages is the admission plugin, under which every
-container pulls. Nothing is changed: a store that no process owns is copied to TMPDIR.
+container pulls. Nothing is changed. Of a kubelet's directory, or a store
+of an older schema, `waybill start --no-witness --dry-run-in DIR` makes one to preview.
 Of Secrets the credentials are hashed and wiped, and nothing of them is shown.)",
       .examples =
           R"(kubectl get pods -A -o json >pods.json; crictl images -o json >images.json

@@ -1,10 +1,15 @@
 // waybill start: takes over a kubelet's records, recovers, reports.
 
+#include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/evidence_report.h"
@@ -16,15 +21,18 @@
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/sizing_model.h"
 #include "bindings/cli/store_access.h"
-#include "bindings/cli/store_copy.h"
 #include "bindings/cli/user_namespace_flags.h"
+#include "store/base/files.h"
 #include "store/base/options.h"
 #include "store/base/try.h"
+#include "store/maintenance/for_the_command.h"
 #include "store/node/facade/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct StartOutcome {
   OpeningReport report;
@@ -124,6 +132,50 @@ void WriteUserNamespaces(const IdMappingReport& report, Output& out) {
   if (!report.refused_because.empty()) out.Line("refused     {}", report.refused_because);
 }
 
+// Only an opening finds out what it does, in many commits: so it is tried on a copy. That is of all
+// that an opening reads, which also shows that a store was lost.
+Result<void> CopyStore(const fs::path& store, const fs::path& copy) {
+  constexpr std::string_view kFlag = "--dry-run-in";
+  if (TRY(internal::Exists(copy))) {
+    return BadFlag(kFlag, copy.string() + " exists already", "name a directory that does not");
+  }
+  if (internal::IsBelow(copy, store)) {
+    return BadFlag(kFlag, copy.string() + " lies in the store", "name one that lies elsewhere");
+  }
+  if (!TRY(internal::Exists(store))) {
+    const fs::path parent = internal::WithoutTrailingSlashes(fs::absolute(store)).parent_path();
+    if (TRY(internal::IsDirectory(parent))) return {};
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("cannot make directory {}: {} is not a directory", store.string(),
+                             parent.string()),
+                 {}};
+  }
+  TRY(internal::CheckPrivateDirectory(store));
+  TRY(internal::CheckStoreFiles(store));
+  const fs::path database = store / "data.mdb";
+  internal::Fd without_owners;
+  if (TRY(internal::Exists(database))) {
+    without_owners = TRY(internal::OpenFile(database, O_RDONLY));
+    TRY(internal::LockOutOwners(without_owners, database));
+  } else {
+    TRY(internal::CheckNewDirectory(store));
+  }
+  TRY(internal::MakePrivateDirectory(copy));
+  for (const char* name :
+       {"data.mdb", "lock.mdb", "commit.mark", "owner.lock", "backup", "quarantine"}) {
+    std::error_code error;
+    const bool is_there = fs::exists(store / name, error);
+    if (is_there) fs::copy(store / name, copy / name, fs::copy_options::recursive, error);
+    if (error) {
+      return Error{ErrorCode::kIo,
+                   fmt::format("{} could not be copied to {}: {}", (store / name).string(),
+                               copy.string(), error.message()),
+                   "remove " + copy.string() + ", and name a directory with room for the store"};
+    }
+  }
+  return {};
+}
+
 class StartCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
@@ -148,8 +200,10 @@ class StartCall final : public StoreCall {
                  kSeldom);
     flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects",
                  kSeldom);
-    flags.Switch("--dry-run", &dry_run_,
-                 "say what would be done, on a copy in TMPDIR, and change nothing");
+    flags.Value("--dry-run-in", &dry_run_in_, "DIR",
+                "say what would be done, and change nothing: it is done to a\n"
+                "copy of the store in DIR, which does not exist yet, and stays",
+                Length());
     flags.Switch("--strict", &strict_,
                  "exit with 3 if the store is distrustful in the end, after the report", kSeldom);
     flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema", kSeldom);
@@ -202,13 +256,13 @@ class StartCall final : public StoreCall {
     const bool nothing_there =
         kubelet_directory_ && ::access((*kubelet_directory_ + "/image_manager").c_str(), F_OK) != 0;
     auto outcome =
-        WhileOwned(store_, [&] { return dry_run_ ? Try(options) : OpenAndClose(options); });
+        WhileOwned(store_, [&] { return dry_run_in_ ? Try(options) : OpenAndClose(options); });
     if (!outcome) return images_.cri().About(outcome.error());
     const OpeningReport* const report = &outcome->report;
     WriteStartReport(*outcome, out);
     if (lost && report->distrustful) WarnOfFormerStore(options.witness.path().string());
     const ExitCode ending = strict_ && report->distrustful ? ExitCode::kStore : ExitCode::kYes;
-    if (dry_run_) return ending;
+    if (dry_run_in_) return ending;
     // The report on a gap says more.
     if (nothing_there && !report->after_gap) {
       (void)out.Flush();
@@ -238,7 +292,7 @@ class StartCall final : public StoreCall {
     answer["preloaded"] = outcome.statistics.ledger_entries;
     answer["presumed"] = outcome.presumed;
     answer["openPulls"] = outcome.open_pulls;
-    answer["dryRun"] = dry_run_;
+    answer["dryRun"] = dry_run_in_.has_value();
     return answer;
   }
 
@@ -316,7 +370,7 @@ class StartCall final : public StoreCall {
 
   void WriteStartReport(const StartOutcome& outcome, Output& out) const {
     const OpeningReport& report = outcome.report;
-    WriteDryRun(dry_run_, out);
+    if (dry_run_in_) out.Line("dry run in {}: nothing else was changed", *dry_run_in_);
     out.WriteJson(ReportJson(outcome));
     WriteFound(report, store_.store, out);
     if (report.migration) WriteMigration(*report.migration, true, out);
@@ -369,7 +423,7 @@ class StartCall final : public StoreCall {
     } else {
       options.witness = Witness::Remembered();
     }
-    if (trace_ && !dry_run_) options.trace.path = std::filesystem::absolute(*trace_);
+    if (trace_ && !dry_run_in_) options.trace.path = std::filesystem::absolute(*trace_);
     options.evidence = short_names_.options();
     options.ages = ages_;
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
@@ -382,7 +436,7 @@ class StartCall final : public StoreCall {
   }
 
   Result<void> CheckRoom(std::uint64_t map_bytes) const {
-    auto store = NodeStore::Observe({.directory = store_.store});
+    auto store = NodeStore::Observe({.directory = store_.store, .needs_slot = false});
     // No store yet, or one that opening must recover or migrate first: such a store gets the map
     // that it needs.
     if (!store) return {};
@@ -404,7 +458,6 @@ class StartCall final : public StoreCall {
     return Witness::At(std::filesystem::absolute(path));
   }
 
-  // On a copy, since only opening finds out what opening does.
   // Its witness is left.
   void WarnOfFormerStore(const std::string& witness) const {
     const std::string store = ShellWord(store_.store);
@@ -420,18 +473,11 @@ class StartCall final : public StoreCall {
              "--first-start close");
   }
 
-  static Result<StartOutcome> Try(const NodeStoreOptions& options) {
-    ProgressLine copying("copying", "bytes");
-    const auto copy = StoreCopy::ToStart(options.directory, copying.UntilStopped());
-    copying.Clear();
-    if (!copy) return copy.error();
-    NodeStoreOptions of_copy = options;
-    of_copy.directory = copy->directory();
-    of_copy.leaves_witness = true;
-    auto outcome = OpenAndClose(std::move(of_copy));
-    if (!outcome) return copy->InTruth(outcome.error());
-    copy->PutInTruth(outcome->report);
-    return outcome;
+  Result<StartOutcome> Try(NodeStoreOptions options) const {
+    TRY(CopyStore(options.directory, *dry_run_in_));
+    options.directory = *dry_run_in_;
+    options.leaves_witness = true;
+    return OpenAndClose(std::move(options));
   }
 
   static Result<StartOutcome> OpenAndClose(NodeStoreOptions options) {
@@ -467,7 +513,7 @@ class StartCall final : public StoreCall {
   std::optional<AgeLimits> ages_;
   ImagesFlags images_;
   std::optional<std::string> preloaded_;
-  bool dry_run_ = false;
+  std::optional<std::string> dry_run_in_;
   std::optional<std::string> trace_;
   std::optional<std::string> witness_;
   bool forget_witness_ = false;
@@ -498,7 +544,7 @@ stored: each command takes its own. A store of an older schema is backed up and
 migrated.)",
           .examples =
               R"(waybill start --store /var/lib/waybill --kubelet-dir /var/lib/kubelet --cri auto
-waybill start --dry-run --kubelet-dir /var/lib/kubelet --cri auto)",
+waybill start --dry-run-in /tmp/try --kubelet-dir /var/lib/kubelet --cri auto)",
           .call = New<StartCall>};
 }
 

@@ -237,7 +237,7 @@ class StreamingListCall final : public StoreCall {
   void Declare(Flags& flags) override { DeclareStore(flags, store_); }
 
   Result<ExitCode> Run(Output& out) override {
-    auto streams = TRY(WithStreams(StreamingStore::Observe(store_.store),
+    auto streams = TRY(WithStreams(StreamingStore::Observe(store_.store, SystemBootClock, false),
                                    [](StreamingStore& observed) { return observed.List(); }));
     out.WriteJson({{"streams", JsonOf(streams)}});
     std::vector<std::vector<std::string>> rows;

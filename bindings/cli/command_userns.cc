@@ -236,7 +236,7 @@ class UsernsListCall final : public StoreCall {
     const auto pool = TRY(pool_.Read(false));
     auto store = TRY(ObserveStore(store_, {.user_namespaces = pool}));
     const auto list = store->Call(ListUserNamespaces());
-    if (!list) return store.InTruth(list.error());
+    if (!list) return list.error();
     TRY(store->Close());
     WriteMappings(list->mappings, out);
     if (!list->quarantined.empty()) WriteHeld(list->quarantined, out);

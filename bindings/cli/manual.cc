@@ -163,8 +163,7 @@ ManualPage OverviewPage(const Registry& registry) {
       ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
       ".It Ev {}\nThe store, where no\n.Sy \\-\\-store\nis given.\n"
       ".It Ev {}\nThe configuration file, where no\n.Sy \\-\\-config\nis given; none: no file.\n"
-      ".It Ev NO_COLOR\nIf it is not empty, nothing is coloured.\n"
-      ".It Ev TMPDIR\nWhere copies of stores are made.\n.El\n"
+      ".It Ev NO_COLOR\nIf it is not empty, nothing is coloured.\n.El\n"
       ".Sh FILES\n.Bl -tag -width Ds\n.It Pa {}\nSee\n.Xr waybill-config 5 .\n.El\n",
       kStoreVariable, kConfigVariable, kConfigPath);
   text += ExitStatus();

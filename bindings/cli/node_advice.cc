@@ -13,9 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "bindings/cli/progress.h"
 #include "bindings/cli/store_access.h"
-#include "bindings/cli/store_copy.h"
 #include "store/base/files.h"
 #include "store/base/try.h"
 
@@ -258,8 +256,8 @@ std::optional<double> DaysSinceBirth(const fs::path& path) {
 }
 
 // Of the records of a store: Secrets, tenants, who is public.
-void AddRecords(const std::vector<ImagePulledRecord>& records, const std::string& from,
-                NodeSource& source) {
+void AddRecords(const std::vector<ImagePulledRecord>& records, NodeSource& source) {
+  constexpr const char* from = "the store's records";
   std::set<std::string> namespaces;
   std::uint64_t open = 0;
   double secrets = 0;
@@ -375,7 +373,7 @@ Result<NodeSource> SourceOfStore(const StoreFlags& flags) {
     NodeSource source{.name = flags.store};
     const auto records = TRY(store.ListRecords());
     const auto statistics = TRY(store.GetStatistics());
-    AddRecords(records, "the store's records", source);
+    AddRecords(records, source);
     source.shape.push_back({"--preloaded", Real(statistics.ledger_entries), "the store's ledger"});
     const Sizes sizes = SizesIn(flags.store);
     AddFact(source, "storeFiles", "files", sizes.AsJson(), sizes.Text(), "the store's directory");
@@ -384,29 +382,6 @@ Result<NodeSource> SourceOfStore(const StoreFlags& flags) {
                         BytesText(Real(statistics.map_bytes))),
             "the store's pages");
     AddCommits(statistics, flags.store, source);
-    return source;
-  });
-}
-
-Result<NodeSource> SourceOfKubelet(const std::string& directory) {
-  ProgressLine importing("importing", "files");
-  NodeStoreOptions options{.directory = {}, .witness = Witness::None()};
-  options.allow_empty = true;
-  options.kubelet_directory = directory;
-  options.import_progress = importing.UntilStopped();
-  auto quiet = TRY(QuietStore::OfKubelet(std::move(options)));
-  return WithStore(quiet.Observe({}), [&](NodeStore& store) -> Result<NodeSource> {
-    NodeSource source{.name = directory};
-    const auto records = TRY(store.ListRecords());
-    const auto statistics = TRY(store.GetStatistics());
-    AddRecords(records, "the kubelet's records", source);
-    for (const char* const folder : {"pulled", "pulling", "observed-preloaded"}) {
-      const Sizes sizes = SizesIn(fs::path(directory) / "image_manager" / folder);
-      if (sizes.files == 0) continue;
-      AddFact(source, folder, folder, sizes.AsJson(), sizes.Text(), "the kubelet's files");
-    }
-    AddFact(source, "usedBytes", "used", statistics.used_bytes,
-            BytesText(Real(statistics.used_bytes)), "a store that took them over");
     return source;
   });
 }

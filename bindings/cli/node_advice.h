@@ -1,5 +1,5 @@
-// `waybill advise` about one node: what the node's own history, store or kubelet directory says,
-// which takes the place of a preset's values, and the answer.
+// `waybill advise` about one node: what the node's own history or store says, which takes the place
+// of a preset's values, and the answer.
 
 #ifndef WAYBILL_BINDINGS_CLI_NODE_ADVICE_H_
 #define WAYBILL_BINDINGS_CLI_NODE_ADVICE_H_
@@ -55,8 +55,6 @@ NodeSource SourceOf(const sizing::NodeHistory& history, const std::string& path,
                     double containers_per_pod);
 // Observes the store. Errors: ObserveStore.
 Result<NodeSource> SourceOfStore(const StoreFlags& flags);
-// Takes it over into a store in TMPDIR, as `start` would. Errors: QuietStore::OfKubelet.
-Result<NodeSource> SourceOfKubelet(const std::string& directory);
 
 std::vector<AdviceRow> RowsOf(const NodeSource& source, const SizingQuestion& question,
                               const PresetFigures& figures, const SizingAdvice& advice);

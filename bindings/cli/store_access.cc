@@ -64,11 +64,6 @@ Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Openi
   return store;
 }
 
-Result<QuietStore> CopyOf(const fs::path& directory) {
-  ProgressLine copying("copying", "bytes");
-  return QuietStore::Of(directory, copying.UntilStopped());
-}
-
 // Most users of backups name a file once.
 Result<void> CheckIsNoFile(const fs::path& path) {
   std::error_code ignored;
@@ -78,16 +73,12 @@ Result<void> CheckIsNoFile(const fs::path& path) {
       "name the directory that data.mdb lies in; `waybill restore` puts a backup's file back"};
 }
 
-Result<OpenedStore> TryToObserve(const ObserveOptions& options) {
+Result<std::unique_ptr<NodeStore>> TryToObserve(const ObserveOptions& options) {
   TRY(CheckIsNoFile(options.directory));
-  if (!QuietStore::IsNeeded(options.directory)) {
-    auto store = WithHint(NodeStore::Observe(options));
-    if (store) WarnOfCopy(**store, options.directory.string());
-    return InPlace(std::move(store));
-  }
-  auto copy = TRY(CopyOf(options.directory));
-  auto observed = TRY(copy.ObserveAsItIs(options));
-  return OpenedStore(std::move(observed), std::move(copy));
+  auto store = WithHint(NodeStore::Observe(options));
+  // A preview opens it once for each policy.
+  if (store && options.asks_owner) WarnOfCopy(**store, options.directory.string());
+  return store;
 }
 
 }  // namespace
@@ -96,18 +87,15 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Openi
   return WhileOwned(flags, [&] { return TryToOwn(flags, how); });
 }
 
-Error OpenedStore::InTruth(Error error) const {
-  return copy_ ? copy_->InTruth(std::move(error)) : error;
-}
-
-Result<OpenedStore> ObserveStore(const StoreFlags& flags, const Opening& how) {
+Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how) {
   ObserveOptions options = {.directory = flags.store,
                             .rules = flags.rules(),
                             .policy = how.policy,
                             .user_namespaces = how.user_namespaces,
                             .short_names = how.evidence.short_names,
                             .ages = how.ages,
-                            .asks_owner = !how.previews};
+                            .asks_owner = !how.previews,
+                            .needs_slot = false};
   auto opened = TryToObserve(options);
   if (opened || !how.shows_any_age || opened.error().code != ErrorCode::kDamaged) return opened;
   options.asks_witness = false;
@@ -118,14 +106,9 @@ Result<OpenedStore> ObserveStore(const StoreFlags& flags, const Opening& how) {
 }
 
 Result<VerifyReport> VerifyStreams(const StoreFlags& flags) {
-  const auto verify = [](const fs::path& directory) -> Result<VerifyReport> {
-    auto streams = TRY(StreamingStore::Observe(directory));
-    return streams->Verify();
-  };
-  if (!QuietStore::IsNeeded(flags.store)) return verify(flags.store);
-  auto copy = TRY(CopyOf(flags.store));
-  auto report = verify(copy.readable());
-  if (!report) return copy.InTruth(report.error());
+  auto streams = TRY(StreamingStore::Observe(flags.store, SystemBootClock, false));
+  auto report = TRY(streams->Verify());
+  TRY(streams->Close());
   return report;
 }
 
@@ -136,7 +119,7 @@ Result<Writer> Writer::Open(const StoreFlags& flags, const Opening& how) {
 Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   auto own = TryToOwn(flags, how);
   if (own) {
-    return Writer(OpenedStore(*std::move(own)), std::nullopt, flags.rules(), flags.wait);
+    return Writer(*std::move(own), std::nullopt, flags.rules(), flags.wait);
   }
   if (own.error().code != ErrorCode::kOwned) return own.error();
   Owner owner(flags.store);

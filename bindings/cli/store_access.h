@@ -18,7 +18,6 @@
 
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
-#include "bindings/cli/store_copy.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
 #include "store/base/try.h"
@@ -97,28 +96,6 @@ struct Opening {
   bool previews = false;
 };
 
-// A store that is open. Where it is a copy that is read, the copy is gone with this.
-class OpenedStore {
- public:
-  explicit OpenedStore(std::unique_ptr<NodeStore> store) : store_(std::move(store)) {}
-  OpenedStore(std::unique_ptr<NodeStore> store, QuietStore copy)
-      : copy_(std::move(copy)), store_(std::move(store)) {}
-
-  NodeStore& operator*() const { return *store_; }
-  NodeStore* operator->() const { return store_.get(); }
-  // `error` about the real directory.
-  Error InTruth(Error error) const;
-
- private:
-  std::optional<QuietStore> copy_;  // outlives `store_`
-  std::unique_ptr<NodeStore> store_;
-};
-
-inline Result<OpenedStore> InPlace(Result<std::unique_ptr<NodeStore>> store) {
-  if (!store) return store.error();
-  return OpenedStore(*std::move(store));
-}
-
 // As the owner, to write. The store must exist and have the newest schema; its witness is the one
 // that it remembers. Pulls that run go on running: a command begins one, and another ends it.
 // While another process owns the store, waits as long as --wait says; so does Writer::Open, unless
@@ -126,8 +103,8 @@ inline Result<OpenedStore> InPlace(Result<std::unique_ptr<NodeStore>> store) {
 Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Opening& how = {});
 
 // To read: beside a live owner, on a read-only file system, and from a copy. Creates nothing in the
-// store's directory: where that can't be read in place, it is copied to TMPDIR, by the same checks.
-Result<OpenedStore> ObserveStore(const StoreFlags& flags, const Opening& how = {});
+// store's directory (ObserveOptions::needs_slot).
+Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how = {});
 // The same for a store of streaming requests, as far as it is sound.
 Result<VerifyReport> VerifyStreams(const StoreFlags& flags);
 
@@ -158,9 +135,10 @@ class Writer {
 
  private:
   static Result<Writer> Try(const StoreFlags& flags, const Opening& how);
-  Writer(OpenedStore store, std::optional<Owner> owner, Mode rules, std::chrono::seconds wait)
+  Writer(std::unique_ptr<NodeStore> store, std::optional<Owner> owner, Mode rules,
+         std::chrono::seconds wait)
       : store_(std::move(store)), owner_(std::move(owner)), rules_(rules), wait_(wait) {}
-  OpenedStore store_;
+  std::unique_ptr<NodeStore> store_;
   std::optional<Owner> owner_;  // nullopt: this process
   Mode rules_;
   std::chrono::seconds wait_;
@@ -180,18 +158,13 @@ std::invoke_result_t<Body, Writer&> WithWriter(Result<Writer> writer, const Body
 // Runs `body(NodeStore&)`, which returns a Result, on an opened store, and closes the store. What
 // `body` returns, or the error of opening or closing.
 template <typename Body>
-std::invoke_result_t<Body, NodeStore&> WithStore(Result<OpenedStore> store, const Body& body) {
-  if (!store) return store.error();
-  auto result = std::invoke(body, **store);
-  if (!result) return store->InTruth(std::move(result.error()));
-  if (auto closed = (*store)->Close(); !closed) return store->InTruth(closed.error());
-  return result;
-}
-
-template <typename Body>
 std::invoke_result_t<Body, NodeStore&> WithStore(Result<std::unique_ptr<NodeStore>> store,
                                                  const Body& body) {
-  return WithStore(InPlace(std::move(store)), body);
+  if (!store) return store.error();
+  auto result = std::invoke(body, **store);
+  if (!result) return result;
+  TRY((*store)->Close());
+  return result;
 }
 
 // If the store does not exist, the hint says how to create one.

@@ -222,6 +222,10 @@ struct ObserveOptions {
   // False: a decision does not ask whether a live owner decides by stricter options. This is for
   // showing what other options would give; nobody may go by it.
   bool asks_owner = true;
+  // False: where lock.mdb is missing or can't be written, the store is read without a slot in it.
+  // Nothing is written then, and owners are kept out meanwhile; a live one is kOwned. This is for
+  // whoever reads and goes: NodeStore::Close is kOwned if a writer that no lock shows was there.
+  bool needs_slot = true;
 };
 
 // Options of changes that delete.

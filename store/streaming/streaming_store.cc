@@ -78,7 +78,7 @@ class StreamingStore::Impl {
   enum class Start : std::uint8_t { kRestart, kContinue };
   static Result<std::unique_ptr<Impl>> OpenOwner(StreamingOptions options, Start start);
   static Result<std::unique_ptr<Impl>> OpenObserver(const std::filesystem::path& directory,
-                                                    BootClock boot_clock);
+                                                    BootClock boot_clock, bool needs_slot);
   ~Impl() { static_cast<void>(Close()); }
   Result<void> Close() noexcept;
 
@@ -251,12 +251,12 @@ Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {
 }
 
 Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenObserver(
-    const std::filesystem::path& directory, BootClock boot_clock) {
+    const std::filesystem::path& directory, BootClock boot_clock, bool needs_slot) {
   std::unique_ptr<Impl> impl(
       new Impl({.directory = directory, .witness = Witness::None(), .boot_clock = boot_clock}));
   internal::SeenUnowned unused;
-  auto opened =
-      TRY(internal::OpenAsObserver(directory, internal::StreamingProduct(), true, unused));
+  auto opened = TRY(internal::OpenAsObserver(directory, internal::StreamingProduct(),
+                                             {.needs_slot = needs_slot}, unused));
   impl->observed_.emplace(std::move(opened));
   const internal::OpenedDatabase& database = *impl->observed_;
   impl->readers_.Attach(*database.env, database.handles, database.identity.hash_seed,
@@ -271,6 +271,7 @@ Result<void> StreamingStore::Impl::Close() noexcept {
   if (observed_) observed_->files->ExtendLockFile();
   readers_.Detach();
   Result<void> result;
+  if (observed_) result = observed_->CheckUnchanged();
   if (owned_) result = internal::SettleAtClose(*owned_, committer_.get(), mark_.get());
   committer_.reset();
   mark_.reset();
@@ -483,9 +484,7 @@ Error StreamingStore::Impl::Unreadable(const ReaderPool::Lease& none) const {
 
 Result<std::vector<OpenStream>> StreamingStore::Impl::List() {
   const BootTime now = options_.boot_clock();
-  if (observed_ && observed_->files->LookAgain().state != internal::StoreFiles::State::kSame) {
-    return Unreadable({});
-  }
+  if (observed_ && !observed_->IsCurrent()) return Unreadable({});
   const ReaderPool::Lease snapshot = readers_.Acquire();
   if (!snapshot) return Unreadable(snapshot);
   std::vector<std::pair<std::int64_t, OpenStream>> open;
@@ -596,9 +595,9 @@ Result<std::unique_ptr<StreamingStore>> StreamingStore::Continue(StreamingOption
 }
 
 Result<std::unique_ptr<StreamingStore>> StreamingStore::Observe(
-    const std::filesystem::path& directory, BootClock boot_clock) {
+    const std::filesystem::path& directory, BootClock boot_clock, bool needs_slot) {
   return internal::Guarded([&]() -> Result<std::unique_ptr<StreamingStore>> {
-    auto impl = TRY(Impl::OpenObserver(directory, std::move(boot_clock)));
+    auto impl = TRY(Impl::OpenObserver(directory, std::move(boot_clock), needs_slot));
     return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(impl)));
   });
 }

@@ -118,9 +118,10 @@ class StreamingStore {
   // Opens to read, beside a live owner or without one. Changes nothing: Prepare and Consume are
   // kNotOwner. Errors: NodeStore::Observe; kInvalidArgument also: the directory has a node's store.
   // Once the owner has replaced its files (a restart after damage), calls return kUnavailable:
-  // observe again.
+  // observe again. `needs_slot`: as in ObserveOptions.
   static Result<std::unique_ptr<StreamingStore>> Observe(const std::filesystem::path& directory,
-                                                         BootClock boot_clock = SystemBootClock);
+                                                         BootClock boot_clock = SystemBootClock,
+                                                         bool needs_slot = true);
 
   // Closes. No other call may be running.
   ~StreamingStore();

@@ -26,7 +26,7 @@ constexpr const char* kCalls[] = {
     "start --images FILE/images.json --policy AlwaysVerify",
     "start --images FILE/images.json --no-user-namespaces",
     "start --images FILE/images.json --subuids FILE/ids --subgids FILE/ids",
-    "start --images FILE/images.json --dry-run --max-age 30d",
+    "start --images FILE/images.json --dry-run-in FILE/trial --max-age 30d",
     "check --image nginx --image-ref sha256:1",
     "check --image nginx --image-ref sha256:1 --policy AlwaysVerify",
     "check --image nginx --images FILE/images.json --image-ref "

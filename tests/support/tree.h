@@ -3,6 +3,8 @@
 #ifndef WAYBILL_TESTS_SUPPORT_TREE_H_
 #define WAYBILL_TESTS_SUPPORT_TREE_H_
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -29,6 +31,25 @@ inline Tree TreeOf(const std::filesystem::path& root) {
     }
   }
   return tree;
+}
+
+// Everything about a directory and what is below it that a reader could change.
+inline Tree EverythingIn(const std::filesystem::path& root) {
+  Tree all = TreeOf(root);
+  all["."] = {};
+  for (auto& [path, content] : all) {
+    struct stat st {};
+    if (lstat((root / path).c_str(), &st) != 0) content = "gone";
+    const auto add = [&content = content](auto number) { content += ' ' + std::to_string(number); };
+    add(st.st_ino);
+    add(st.st_mode);
+    add(st.st_size);
+    for (const timespec& time : {st.st_mtim, st.st_ctim}) {
+      add(time.tv_sec);
+      add(time.tv_nsec);
+    }
+  }
+  return all;
 }
 
 // The path of a file whose content is nowhere in `after`; "": there is none.

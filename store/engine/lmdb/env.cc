@@ -94,7 +94,8 @@ int OpenLmdb(const EnvOptions& options, MDB_env** env) {
   if (rc == MDB_SUCCESS && options.map_bytes != 0) {
     rc = mdb_env_set_mapsize(*env, options.map_bytes);
   }
-  const unsigned flags = MDB_NOTLS | (options.read_only ? unsigned{MDB_RDONLY} : 0U);
+  const unsigned flags = MDB_NOTLS | (options.read_only ? unsigned{MDB_RDONLY} : 0U) |
+                         (options.locks ? 0U : unsigned{MDB_NOLOCK});
   if (rc == MDB_SUCCESS) rc = mdb_env_open(*env, options.directory.c_str(), flags, kFileMode);
   if (rc != MDB_SUCCESS) return rc;
   MDB_txn* txn = nullptr;
@@ -181,7 +182,7 @@ Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
                  "use the handle that is open"};
   }
   env->registered_ = true;
-  TRY(MakeRoomForLocks(options.directory));
+  if (options.locks) TRY(MakeRoomForLocks(options.directory));
 
   int rc = OpenLmdb(options, &env->env_);
   // LMDB makes them anew once all such processes have closed it.

@@ -33,6 +33,8 @@ struct EnvOptions {
   std::filesystem::path directory;
   bool read_only = false;
   std::uint64_t map_bytes = 0;  // 0: what the file says
+  // False: lock.mdb is not touched. Only while nobody commits: a writer would not know of readers.
+  bool locks = true;
 };
 
 class Env {

@@ -56,10 +56,12 @@ Result<void> LoadHeader(OpenedDatabase& database) {
   return {};
 }
 
-Result<void> NoteFiles(const std::filesystem::path& directory, const OwnerLock* owner,
+Result<void> NoteFiles(const lmdb::EnvOptions& options, const OwnerLock* owner,
                        OpenedDatabase& database) {
+  const std::filesystem::path& directory = options.directory;
   auto data = TRY(database.env->DataFileId());
-  auto lock = TRY(FileIdOf(directory / "lock.mdb"));
+  std::optional<FileId> lock;
+  if (options.locks) lock = TRY(FileIdOf(directory / "lock.mdb"));
   database.database_id = data;
   std::optional<FileId> owner_id;
   if (owner != nullptr) {
@@ -97,11 +99,24 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock
     if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the database", options.directory);
   }
   TRY(LoadHeader(database));
-  TRY(NoteFiles(options.directory, owner, database));
+  TRY(NoteFiles(options, owner, database));
   return database;
 }
 
 }  // namespace
+
+bool OpenedDatabase::IsCurrent() const {
+  return files->LookAgain().state == StoreFiles::State::kSame &&
+         (!without_slot.valid() || env->GetInfo().last_txn_id == txn_id);
+}
+
+Result<void> OpenedDatabase::CheckUnchanged() const {
+  if (!without_slot.valid() || IsCurrent()) return {};
+  return Error{ErrorCode::kOwned,
+               (env->directory() / "data.mdb").string() +
+                   " changed while it was read: a process writes to it; nothing was changed",
+               "try again"};
+}
 
 Error NewerSchema(const std::filesystem::path& directory) {
   return {ErrorCode::kNewerSchema,
@@ -136,13 +151,16 @@ Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& director
 }
 
 Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
-                                              std::uint64_t txn_id) {
+                                              std::uint64_t txn_id, bool takes_slot) {
   // Without its reader table an observer's snapshot could be overwritten while it reads.
   const std::filesystem::path lock = directory / "lock.mdb";
   auto lock_is_there = TRY(Exists(lock));
   const std::filesystem::path& needed = lock_is_there ? lock : directory;
-  if (access(needed.c_str(), W_OK) != 0) return SystemError(errno, "write to", needed);
-  auto database = OpenOnce({directory, true, 0}, nullptr);
+  if (takes_slot && access(needed.c_str(), W_OK) != 0) {
+    return SystemError(errno, "write to", needed);
+  }
+  auto database =
+      OpenOnce({.directory = directory, .read_only = true, .locks = takes_slot}, nullptr);
   if (database && txn_id != 0 && database->txn_id < txn_id) {
     return Damaged(directory, "lock.mdb belongs to another data.mdb");
   }

@@ -352,8 +352,22 @@ Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, con
   return *refusal;
 }
 
+bool CanTakeSlot(const std::filesystem::path& directory) {
+  const std::filesystem::path lock = directory / "lock.mdb";
+  return faccessat(AT_FDCWD, lock.c_str(), R_OK | W_OK, AT_EACCESS) == 0;
+}
+
+Result<void> KeepOwnersOut(const Fd& file, const std::filesystem::path& path) {
+  auto kept_out = LockOutOwners(file, path);
+  if (!kept_out && kept_out.error().code == ErrorCode::kOwned) {
+    kept_out.error().hint =
+        "who reads beside it needs a lock.mdb that can be written: run this where it can be";
+  }
+  return kept_out;
+}
+
 Result<OpenedDatabase> ObserveOnce(const std::filesystem::path& directory, const Product& product,
-                                   bool asks_witness, SeenUnowned& seen) {
+                                   bool asks_witness, bool takes_slot, SeenUnowned& seen) {
   TRY(CheckPrivateDirectory(directory));
   TRY(CheckStoreFiles(directory));
   const std::filesystem::path path = directory / "data.mdb";
@@ -361,11 +375,17 @@ Result<OpenedDatabase> ObserveOnce(const std::filesystem::path& directory, const
   if (!file) {
     return file.error().code == ErrorCode::kNotFound ? NoStore(directory) : file.error();
   }
+  if (!takes_slot) TRY(KeepOwnersOut(*file, path));
   auto id = TRY(FileIdOf(*file, path));
-  auto vouched = TRY(OwnerVouchesFor(directory, id));
+  const bool vouched = takes_slot && TRY(OwnerVouchesFor(directory, id));
   std::uint64_t txn_id = 0;
   if (!vouched) txn_id = TRY(InspectUnowned(directory, *file, asks_witness, seen));
-  auto database = OpenDatabaseAsObserver(directory, txn_id);
+  auto database = OpenDatabaseAsObserver(directory, txn_id, takes_slot);
+  if (database && !takes_slot) {
+    // Of a writer that no lock shows: on another machine, or beyond an overlay.
+    if (database->txn_id != txn_id) return Moving(directory);
+    database->without_slot = *std::move(file);
+  }
   if (database && database->identity.schema_version < newest_schema) {
     return OlderSchema(directory, database->identity.schema_version);
   }
@@ -393,12 +413,20 @@ void Pause(int looks) {
 }  // namespace
 
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
-                                      const Product& product, bool asks_witness,
+                                      const Product& product, const ObserverDemands& how,
                                       SeenUnowned& seen) {
   TRY(lmdb::CheckVersion());
   for (int looks = 1;; ++looks) {
     const StoreSight before = LookAtStore(directory);
-    auto opened = ObserveOnce(directory, product, asks_witness, seen);
+    const bool takes_slot = how.needs_slot || CanTakeSlot(directory);
+    auto opened = ObserveOnce(directory, product, how.asks_witness, takes_slot, seen);
+    if (!opened && !takes_slot && opened.error().hint_code == Hint::kRecover) {
+      // It can't be recovered here, and opening a copy would move the witness of the original.
+      opened.error().hint_code = Hint::kNone;
+      opened.error().hint =
+          "nothing decides by it; if it is the node's own store, its owner recovers it where it "
+          "can be written";
+    }
     // What is wrong with a store that stands still is wrong.
     if (opened || looks == kMostLooks || !HasMoved(before, LookAtStore(directory))) return opened;
     Pause(looks);

@@ -29,6 +29,15 @@ namespace waybill::internal {
 
 // The result of both kinds of opening.
 struct OpenedDatabase {
+  // Whether the open files are those under the store's names, and, without a slot, no commit ended
+  // since they were opened.
+  bool IsCurrent() const;
+  // kOwned: without a slot, a writer that no lock shows has committed since: what was read may be
+  // of two commits.
+  Result<void> CheckUnchanged() const;
+
+  // An observer's without a slot in lock.mdb: data.mdb, which keeps owners out. Outlives `env`.
+  Fd without_slot;
   std::unique_ptr<lmdb::Env> env;
   TableHandles handles;
   Identity identity;
@@ -74,11 +83,18 @@ struct SeenUnowned {
   std::optional<Inspection> inspection;
 };
 
+// As in ObserveOptions.
+struct ObserverDemands {
+  bool asks_witness = true;
+  bool needs_slot = true;
+};
+
 // Errors: NodeStore::Observe; kInvalidArgument as above. A finding that keeps the store closed is
 // stored in `seen`, and holds until the file's inode, size or time changes. Where a writer moves
 // the store meanwhile it looks again, up to a second.
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
-                                      const Product& product, bool asks_witness, SeenUnowned& seen);
+                                      const Product& product, const ObserverDemands& how,
+                                      SeenUnowned& seen);
 
 // Opens LMDB on a file that passed the walk, and makes sure that LMDB sees what the walk saw.
 // `txn_id` is the newer meta page's, as the walk saw it. A lock.mdb of another data.mdb makes LMDB
@@ -86,9 +102,10 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
 Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& directory,
                                            std::uint64_t map_bytes, std::uint64_t txn_id,
                                            const OwnerLock& lock);
-// The same, but removes nothing. `txn_id` 0: a live owner has checked the file.
+// The same, but removes nothing. `txn_id` 0: a live owner has checked the file. Without
+// `takes_slot` the caller keeps owners out.
 Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
-                                              std::uint64_t txn_id);
+                                              std::uint64_t txn_id, bool takes_slot);
 
 Error NewerSchema(const std::filesystem::path& directory);
 Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version);

@@ -116,6 +116,12 @@ Result<void> OwnerLock::LockDatabase() {
   struct flock lock = LockOf(kOwnedByte, F_WRLCK);
   if (fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
     if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
+    if (fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type == F_RDLCK) {
+      return Error{ErrorCode::kOwned,
+                   path.string() +
+                       " is read by a process that keeps owners out meanwhile; nothing was changed",
+                   "wait until that process ends (fuser " + path.string() + " names it)"};
+    }
     return Error{ErrorCode::kOwned,
                  path.string() + " is locked by a process that owns the store, although " +
                      path_.filename().string() + " was removed or replaced; nothing was changed",

@@ -165,9 +165,12 @@ std::int64_t Tick() {
 }  // namespace
 
 StoreFiles::StoreFiles(const std::filesystem::path& directory, const FileId& data,
-                       const FileId& lock, const std::optional<FileId>& owner)
-    : count_(owner ? 3 : 2), directory_(directory.string()) {
-  const std::array<FileId, 3> ids = {data, lock, owner.value_or(FileId())};
+                       const std::optional<FileId>& lock, const std::optional<FileId>& owner)
+    : count_(owner  ? 3
+             : lock ? 2
+                    : 1),
+      directory_(directory.string()) {
+  const std::array<FileId, 3> ids = {data, lock.value_or(FileId()), owner.value_or(FileId())};
   for (std::size_t i = 0; i < count_; ++i) {
     files_[i].path = (directory / kTexts[i].name).string();
     files_[i].id = ids[i];
@@ -213,6 +216,7 @@ StoreFiles::Look StoreFiles::LookAtNames() const {
 }
 
 void StoreFiles::ExtendLockFile() const {
+  if (count_ <= kLockFile) return;
   const File& file = files_[kLockFile];
   FileLook found;
   if (!LookAt(file.path.c_str(), found) || found.id != file.id) return;

@@ -39,9 +39,9 @@ std::string FileSystemWarning(const std::filesystem::path& directory);
 // SIGBUS beyond the new end.
 class StoreFiles {
  public:
-  // The open files: data.mdb and lock.mdb, and for an owner owner.lock.
-  StoreFiles(const std::filesystem::path& directory, const FileId& data, const FileId& lock,
-             const std::optional<FileId>& owner);
+  // The open files: data.mdb, with a slot lock.mdb, and for an owner owner.lock, too.
+  StoreFiles(const std::filesystem::path& directory, const FileId& data,
+             const std::optional<FileId>& lock, const std::optional<FileId>& owner);
 
   enum class State : std::uint8_t {
     kSame,

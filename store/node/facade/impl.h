@@ -52,7 +52,9 @@ class NodeStore::Impl {
 
   // An observer's: what may be older than its witness opens nothing, nor what an owner with
   // stricter settings would not open.
-  bool MayDecide() { return is_owner_ || (asks_witness_ && (!asks_owner_ || OwnerIsNoStricter())); }
+  bool MayDecide() {
+    return is_owner_ || (demands_.asks_witness && (!asks_owner_ || OwnerIsNoStricter()));
+  }
   // What was given at opening; the age is what the store remembers.
   Settings SettingsNow() const;
 
@@ -242,7 +244,7 @@ class NodeStore::Impl {
   std::atomic<std::int64_t> owner_is_no_stricter_{-2};
 
   internal::SeenUnowned seen_unowned_;  // guarded by observed_mutex
-  bool asks_witness_ = true;            // ObserveOptions; likewise:
+  internal::ObserverDemands demands_;   // ObserveOptions; likewise:
   bool asks_owner_ = true;
   bool is_owner_ = false;
   bool closed_ = false;

@@ -400,7 +400,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
   known.ages = options.ages;
   known.user_namespaces = options.user_namespaces;
   std::unique_ptr<Impl> impl(new Impl(known));
-  impl->asks_witness_ = options.asks_witness;
+  impl->demands_ = {options.asks_witness, options.needs_slot};
   impl->asks_owner_ = options.asks_owner;
   TRY(impl->OpenFiles());
   impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();
@@ -408,8 +408,8 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
 }
 
 Result<void> NodeStore::Impl::OpenFiles() {
-  auto opened = TRY(
-      internal::OpenAsObserver(directory, internal::NodeProduct(), asks_witness_, seen_unowned_));
+  auto opened =
+      TRY(internal::OpenAsObserver(directory, internal::NodeProduct(), demands_, seen_unowned_));
   observed.emplace(std::move(opened));
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
                  ReaderPool::Keep::kNothing, kObserverSlots, Table::kPulled);
@@ -429,6 +429,7 @@ Result<void> NodeStore::Impl::Close() noexcept {
   tidier.reset();
   if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
+  if (observed) result = observed->CheckUnchanged();
   if (owned) {
     auto settled = internal::SettleAtClose(*owned, committer.get(), mark.get());
     if (result) result = std::move(settled);
@@ -442,8 +443,7 @@ Result<void> NodeStore::Impl::Close() noexcept {
 
 bool NodeStore::Impl::FilesAreCurrent() {
   const std::shared_lock lock(observed_mutex, std::try_to_lock);
-  return lock.owns_lock() && observed &&
-         observed->files->LookAgain().state == internal::StoreFiles::State::kSame;
+  return lock.owns_lock() && observed && observed->IsCurrent();
 }
 
 bool NodeStore::Impl::OwnsStill() {
@@ -454,6 +454,8 @@ bool NodeStore::Impl::OwnsStill() {
 bool NodeStore::Impl::Reopen() {
   const std::unique_lock lock(observed_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return false;
+  // What was read before may be torn: Close says so.
+  if (observed && observed->without_slot.valid()) return false;
   if (observed) observed->files->ExtendLockFile();
   readers.Detach();
   observed.reset();

@@ -38,7 +38,8 @@ class NodeStore {
   // witness that is missing or contradicts the store: the store turns distrustful.
   static Result<std::unique_ptr<NodeStore>> Open(NodeStoreOptions options);
 
-  // Opens to decide and to read. Needs write permission for the reader table (kUnsafePath).
+  // Opens to decide and to read. Needs write permission for the reader table (kUnsafePath), or
+  // ObserveOptions::needs_slot.
   // kDamaged: the store fails the walk, or its witness is missing or contradicts it. kOwned: this
   // process has the store open already, or data.mdb changes while it is checked.
   static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
