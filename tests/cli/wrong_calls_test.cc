@@ -81,11 +81,8 @@ std::string Outcome(const std::string& prelude, const std::string& call,
 BOOST_AUTO_TEST_CASE(each_is_refused_and_changes_nothing) {
   const bool is_root = ::geteuid() == 0;
   const TempDir scratch;
-  // Not in the directory itself, which no call may change.
-  const TempDir temporary;
-  const std::string prelude = "cd '" + scratch.path().string() + "' && export TMPDIR='" +
-                              temporary.path().string() + "' WAYBILL_CLI='" + WAYBILL_CLI +
-                              "' FIXTURES='" + WAYBILL_FIXTURES "'\n" +
+  const std::string prelude = "cd '" + scratch.path().string() + "' && export WAYBILL_CLI='" +
+                              WAYBILL_CLI + "' FIXTURES='" + WAYBILL_FIXTURES "'\n" +
                               ReadFile(WAYBILL_FIXTURES "/wrong_calls.bash");
   const CommandResult made = RunCommand({"/bin/bash", "-c", prelude + "make_world"});
   BOOST_TEST_REQUIRE(made.exit_code == 0, made.err);
@@ -106,7 +103,6 @@ BOOST_AUTO_TEST_CASE(each_is_refused_and_changes_nothing) {
         const std::string outcome = Outcome(prelude, call, scratch.path());
         const std::string change = FirstChange(before, Everything(scratch.path()));
         BOOST_TEST_REQUIRE(change.empty(), call << ": " << change << " (" << outcome << ")");
-        BOOST_TEST(std::filesystem::is_empty(temporary.path()), call << ": TMPDIR is not empty");
         BOOST_TEST(!outcome.starts_with("0"), call << ": " << outcome);
         if (std::getenv("WAYBILL_REWRITE") != nullptr) {
           line = outcome;
