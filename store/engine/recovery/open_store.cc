@@ -420,12 +420,15 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
     const StoreSight before = LookAtStore(directory);
     const bool takes_slot = how.needs_slot || CanTakeSlot(directory);
     auto opened = ObserveOnce(directory, product, how.asks_witness, takes_slot, seen);
-    if (!opened && !takes_slot && opened.error().hint_code == Hint::kRecover) {
-      // It can't be recovered here, and opening a copy would move the witness of the original.
-      opened.error().hint_code = Hint::kNone;
-      opened.error().hint =
-          "nothing decides by it; if it is the node's own store, its owner recovers it where it "
-          "can be written";
+    if (!opened && !takes_slot) {
+      // It can't be mended here, and opening a copy would move the witness of the original.
+      Error& error = opened.error();
+      if (error.hint_code == Hint::kRecover || error.hint_code == Hint::kMigrate) {
+        error.hint_code = Hint::kNone;
+        error.hint =
+            "nothing decides by it; if it is the node's own store, its owner recovers or migrates "
+            "it where it can be written";
+      }
     }
     // What is wrong with a store that stands still is wrong.
     if (opened || looks == kMostLooks || !HasMoved(before, LookAtStore(directory))) return opened;
