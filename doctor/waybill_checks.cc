@@ -93,8 +93,7 @@ Findings FormerStoreCheck(const Node& node) {
                      ", and is gone, as after a loss: the next one will distrust itself",
                  "if it was lost: mkdir -m 0700 STORE && waybill restore --store STORE BACKUP; if "
                  "it was removed on purpose: rm -f " +
-                     witness + " " + witness + ".store && setfattr -x user.waybill " + kubelet +
-                     then)};
+                     witness + " && setfattr -x user.waybill " + kubelet + then)};
   }
   const auto real = node.Resolve(kubelet);
   if (!real || !node.kernel().was_used(*real)) return {};

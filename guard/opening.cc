@@ -103,8 +103,8 @@ bool LostSomething(const NodeStore& store) {
 // The store was lost, or somebody removed it.
 void TellOfFormerStore(const Life& life, const std::filesystem::path& witness) {
   const std::string store = life.options.store.directory.string();
-  const std::string stop = "systemctl stop kubelet waybill-guard && rm -rf " + store + " " +
-                           witness.string() + " " + witness.string() + ".store && ";
+  const std::string stop =
+      "systemctl stop kubelet waybill-guard && rm -rf " + store + " " + witness.string() + " && ";
   const std::string start = " && systemctl start waybill-guard kubelet";
   life.Log(LogLevel::kWarning,
            "a store was here before: its witness " + witness.string() +

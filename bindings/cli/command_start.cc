@@ -461,8 +461,7 @@ class StartCall final : public StoreCall {
   // Its witness is left.
   void WarnOfFormerStore(const std::string& witness) const {
     const std::string store = ShellWord(store_.store);
-    const std::string remove =
-        "rm -rf " + store + " " + ShellWord(witness) + " " + ShellWord(witness + ".store");
+    const std::string remove = "rm -rf " + store + " " + ShellWord(witness);
     Warn("a store was here before: its witness " + witness +
              " is left, and the store is gone, as after a loss; this new one opens only what it "
              "knows",

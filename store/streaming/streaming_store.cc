@@ -175,7 +175,6 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
     opening.clock = options_.clock;
     TRY(internal::CommitAtOpening(opening, *owned_,
                                   [&](StoreTxn& txn) { return VoidTokens(start, txn); }));
-    if (owned_->witness) owned_->witness->Advance(owned_->state.commit_sequence);
   }
   Committer::Hooks hooks;
   hooks.clock = options_.clock;
@@ -186,8 +185,7 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
     readers_.DropOldSnapshots();
     if (owned_->witness) owned_->witness->Advance(sequence);
   };
-  mark_ =
-      internal::MarkFor(directory_, opened.identity, options_.boot_clock, options_.flushes_twice);
+  mark_ = internal::MarkFor(directory_, owned_->line, options_.boot_clock, options_.flushes_twice);
   hooks.mark = mark_.get();
   committer_ = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                            owned_->state, std::move(hooks));

@@ -58,7 +58,11 @@ struct CopyScene : Scene {
     return tree;
   }
   std::uint64_t Witnessed() const {
-    return internal::ReadWitness(store.witness()).testimony.value().commit_sequence;
+    return Must(internal::ReadMark(store.witness())).line.value().acknowledged;
+  }
+  void CheckIsWitnessOf(const fs::path& directory) const {
+    BOOST_TEST(Must(internal::ReadMark(store.witness())).line.value().directory ==
+               directory.string());
   }
   // The store goes on there, and keeps its witness.
   void CheckOwns(const fs::path& directory) const {
@@ -111,7 +115,6 @@ BOOST_AUTO_TEST_CASE(what_is_done_to_a_copy_leaves_the_witness_alone) {
       CheckOriginalIsUntouched(outside);
     }
     fs::remove(store.scratch() / "own");
-    fs::remove(store.scratch() / "own.store");
   }
 }
 
@@ -353,22 +356,26 @@ BOOST_AUTO_TEST_CASE(an_older_copy_in_a_copys_place_is_caught_by_the_mark_alone)
   BOOST_TEST(!Change(copy).distrustful);
 }
 
-// What is beside the witness is no help then, and is not overwritten if it is somebody else's.
-BOOST_AUTO_TEST_CASE(what_says_whose_the_witness_is_may_be_lost) {
-  const fs::path noted = store.scratch() / "witness.store";
-  const std::string own = ReadFile(noted);
-  for (const std::string& content : {std::string("garbage"), std::string(), own.substr(0, 50),
-                                     own.substr(0, own.size() - 1), std::string(512, '\0')}) {
-    WriteFile(noted, content);
-    CheckOwns(store.directory());
-    BOOST_TEST(ReadFile(noted) == (content == "garbage" ? content : own));
+// The line inside the copy still names the original, which has to miss its witness.
+BOOST_AUTO_TEST_CASE(a_command_on_a_copy_makes_no_witness_that_the_original_lost) {
+  for (const std::string& left : {std::string(), std::string("garbage")}) {
+    Copied();
+    fs::remove(store.witness());
+    if (!left.empty()) WriteFile(store.witness(), left);
+    const Tree outside = Outside();
+    for (int i = 0; i < 3; ++i) {
+      const OpeningReport report = Change(copy);
+      BOOST_TEST(report.copy_of == store.directory().string());
+      BOOST_TEST(report.distrustful);
+      BOOST_TEST((Outside() == outside));
+    }
+    store.Start();
+    BOOST_TEST(store->recovery_report().distrustful);
+    BOOST_TEST(!store->recovery_report().findings.empty());
+    BOOST_TEST(store->recovery_report().copy_of.empty());
+    store.Stop();
+    CheckIsWitnessOf(store.directory());
   }
-  fs::remove(noted);
-  CheckOwns(store.directory());
-  BOOST_TEST(ReadFile(noted) == own);
-  fs::remove(noted);
-  fs::create_directory(noted);
-  CheckOwns(store.directory());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_never_completed_is_made_anew) {
       BOOST_TEST(!report.distrustful, report.distrust_reason);
       BOOST_TEST(report.witness_made != is_new);
       BOOST_TEST(!fs::exists(temporary));
-      BOOST_TEST(internal::ReadWitness(other).testimony.has_value());
+      BOOST_TEST(Must(internal::ReadMark(other)).line.has_value());
     }
   }
 }
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_empty_or_half_there_is_distrusted_and_made_anew
         if (is_new) fs::remove_all(store.directory());
         WriteFile(store.witness(), content);
         BOOST_TEST(OpenAndClose(Witness::At(store.witness())).distrustful);
-        BOOST_TEST(internal::ReadWitness(store.witness()).testimony.has_value());
+        BOOST_TEST(Must(internal::ReadMark(store.witness())).line.has_value());
         const OpeningReport next = OpenAndClose(Witness::At(store.witness()));
         BOOST_TEST(next.findings.empty());
         BOOST_TEST(next.distrustful);

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(an_older_copy_put_back_is_distrustful_and_opens_nothing) {
   BOOST_TEST(Pulls(kThief));
   store.Stop();
   PutBack();
-  const auto witnessed = internal::ReadWitness(store.witness()).testimony;
+  const auto witnessed = Must(internal::ReadMark(store.witness())).line;
   BOOST_REQUIRE(witnessed.has_value());
 
   // Without an owner, an observer reads the witness itself.
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(an_older_copy_put_back_is_distrustful_and_opens_nothing) {
   CheckDistrust("the store is older than its witness");
   BOOST_TEST(Pulls(kThief));
   BOOST_TEST(store->recovery_report().records_without_credentials == 1U);
-  BOOST_TEST(store->recovery_report().commit_sequence > witnessed->commit_sequence);
+  BOOST_TEST(store->recovery_report().commit_sequence > witnessed->acknowledged);
   BOOST_TEST(Pulls(kSecretA));
   BOOST_TEST(store.Check(kOtherImage, kRef2).pull);
   store.Restart();
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_witness_that_cannot_be_read_is_distrust) {
       if (!other) CheckDistrust("can't be read");
     }
     store.Stop();
-    BOOST_TEST(internal::ReadWitness(store.witness()).testimony.has_value());
+    BOOST_TEST(Must(internal::ReadMark(store.witness())).line.has_value());
   }
 }
 
@@ -224,11 +224,11 @@ BOOST_AUTO_TEST_CASE(a_copy_renamed_in_under_live_observers) {
   store.Pull(kOtherImage, kRef2, WithSecret(kSecretB));
   store.Stop();
   const std::string newer = ReadFile(database());
-  const auto uuid = internal::ReadWitness(store.witness()).testimony->uuid;
+  const auto uuid = Must(internal::ReadMark(store.witness())).line.value().uuid;
   for (const int observers : {1, 2}) {
     BOOST_TEST_CONTEXT(observers << " observers") {
       PutBack();
-      Must(internal::WitnessFile::Open(store.witness(), {uuid, 1}));
+      Must(internal::WitnessFile::Open(store.witness(), internal::ShutAt(uuid, 1)));
       std::deque<ChildProcess> children;
       for (int i = 0; i < observers; ++i) {
         children.emplace_back([&] { return ServeAsObserver(store.directory()); });

@@ -222,8 +222,9 @@ SampleStore MakeSampleStore(int more_records) {
 
   sample.database = ReadFile(store.directory() / "data.mdb");
   const auto inspection = InspectPath(store.directory() / "data.mdb");
-  Must(internal::WitnessFile::Open(store.witness(),
-                                   {inspection.identity->uuid, inspection.state->commit_sequence}));
+  Must(internal::WitnessFile::Open(
+      store.witness(),
+      internal::ShutAt(inspection.identity->uuid, inspection.state->commit_sequence)));
   sample.witness = ReadFile(store.witness());
 
   const auto probe = [&](const std::string& image, const std::string& name,

@@ -49,10 +49,10 @@ void CheckSound(const VersionedStore& store, std::uint32_t version) {
 }
 
 void CheckWitnessFollows(const VersionedStore& store) {
-  const auto reading = internal::ReadWitness(store.witness());
-  BOOST_TEST_REQUIRE(reading.testimony.has_value());
-  BOOST_TEST((reading.testimony->uuid == IdentityOf(store.directory()).uuid));
-  BOOST_TEST(reading.testimony->commit_sequence == StateOf(store.directory()).commit_sequence);
+  const auto reading = Must(internal::ReadMark(store.witness()));
+  BOOST_TEST_REQUIRE(reading.line.has_value());
+  BOOST_TEST((reading.line->uuid == IdentityOf(store.directory()).uuid));
+  BOOST_TEST(reading.line->acknowledged == StateOf(store.directory()).commit_sequence);
 }
 
 std::string RefOf(const std::string& name) { return "sha256:" + Sha256Hex(name); }

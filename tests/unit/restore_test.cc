@@ -76,9 +76,9 @@ void CheckRefused(const VersionedStore& store, const fs::path& backup, ErrorCode
 }
 
 void CheckSequenceBeyondWitness(const VersionedStore& store) {
-  const auto reading = internal::ReadWitness(store.witness());
-  BOOST_TEST_REQUIRE(reading.testimony.has_value());
-  BOOST_TEST(StateOf(store.directory()).commit_sequence > reading.testimony->commit_sequence);
+  const auto reading = Must(internal::ReadMark(store.witness()));
+  BOOST_TEST_REQUIRE(reading.line.has_value());
+  BOOST_TEST(StateOf(store.directory()).commit_sequence > reading.line->acknowledged);
 }
 
 }  // namespace

@@ -573,7 +573,7 @@ BOOST_FIXTURE_TEST_CASE(an_opening_that_fails_makes_no_mark, KeptStreams) {
     BOOST_TEST(!opened);
     WriteFile(scene.directory() / "data.mdb", older);
     const auto read = Must(internal::ReadCommitMark(scene.directory()));
-    BOOST_TEST(!read.commits.has_value());
+    BOOST_TEST(!read.line.has_value());
   }
   scene.Start(options);
   CheckNotFound(scene, token);
@@ -702,8 +702,8 @@ BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
   // Without the mark that lay beside it every token would be void.
   const internal::Inspection found = InspectPath(scene.directory() / "data.mdb");
   const std::uint64_t sequence = found.state.value().commit_sequence;
-  Must(internal::WriteCommitMark(scene.directory(),
-                                 {found.identity.value().uuid, {}, false, sequence, sequence}));
+  Must(internal::MarkFile::WriteOver(scene.directory() / "commit.mark",
+                                     internal::ShutAt(found.identity.value().uuid, sequence)));
   StreamingOptions options = scene.Options();
   options.witness = Witness::None();
   scene.Start(options);

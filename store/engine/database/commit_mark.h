@@ -1,19 +1,6 @@
-// commit.mark: which commit was begun last, and which one is known to be on the disk. With it, a
-// commit needs one flush instead of LMDB's two (committer.h has the protocol of a commit,
-// recovery/unfinished_commit.h that of an opening). And a store that is older than its mark is an
-// older copy: each owner keeps one. One sector, written in place:
-//
-//   offset  size
-//        0   156  the line
-//      160    37  when it was written: "<CLOCK_BOOTTIME, 20 digits> <XXH3-64 of the line and the
-//                 digits, 16 hex>"; older waybills neither write nor read it
-//      256   156  the line again: a write that was cut short spoils one of the two
-//      416    37  the time again
-//
-// What lies between is zeros.
-//
-//   "waybill-commits 1 <store's UUID> <boot ID> <open|shut> <begun, 20 digits>
-//    <acknowledged, 20 digits> <XXH3-64 of what precedes, 16 hex>\n"     (one line, single spaces)
+// The line inside the store's directory (mark_line.h) says which commit was begun last, and which
+// one is known to be on the disk. With it, a commit needs one flush instead of LMDB's two
+// (committer.h has the protocol of a commit, recovery/unfinished_commit.h that of an opening).
 //
 // `begun` is written before a commit writes its first page, `acknowledged` after its flush. Neither
 // is synced then, so after a power cut both may be behind, by 200 ms at most if the disk keeps up.
@@ -24,12 +11,11 @@
 // that could not be written or synced is removed, and this owner makes none again: without one, no
 // commit is taken back.
 //
-// It may be behind: commits of an opening, of a migration, and of older waybills leave it alone.
+// It may be behind: commits of an opening and of a migration leave it alone.
 
 #ifndef WAYBILL_STORE_ENGINE_DATABASE_COMMIT_MARK_H_
 #define WAYBILL_STORE_ENGINE_DATABASE_COMMIT_MARK_H_
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -38,41 +24,23 @@
 #include <optional>
 #include <thread>
 
-#include "store/base/files.h"
+#include "store/engine/database/mark_line.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
 namespace waybill::internal {
 
-struct MarkedCommits {
-  std::array<std::uint8_t, 16> uuid{};     // the store's
-  std::array<std::uint8_t, 16> boot_id{};  // in which it was written
-  bool open = false;
-  std::uint64_t begun = 0;  // commit sequences
-  std::uint64_t acknowledged = 0;
-  std::int64_t written = 0;  // CLOCK_BOOTTIME, in nanoseconds; 0: not known
-  friend bool operator==(const MarkedCommits&, const MarkedCommits&) = default;
-};
-
-struct CommitMarkReading {
-  bool exists = false;
-  std::optional<MarkedCommits> commits;  // nullopt although `exists`: not a valid mark
-};
-
 std::filesystem::path CommitMarkIn(const std::filesystem::path& directory);
-
-// The system's errors are errors; any content is a reading.
-Result<CommitMarkReading> ReadCommitMark(const std::filesystem::path& directory);
-
-// Replaces the mark, durably. After an error it is the old one, the new one, or not valid.
-Result<void> WriteCommitMark(const std::filesystem::path& directory, const MarkedCommits& commits);
+inline Result<MarkReading> ReadCommitMark(const std::filesystem::path& directory) {
+  return ReadMark(CommitMarkIn(directory));
+}
 
 // The owner's. Begin, Acknowledge and Shut are called by one thread at a time.
 class CommitMark {
  public:
-  // Touches no file: the first Begin makes it.
-  CommitMark(const std::filesystem::path& directory, const std::array<std::uint8_t, 16>& uuid,
-             const std::array<std::uint8_t, 16>& boot_id, bool allows_one_flush = true,
+  // Touches no file: the first Begin makes it. `line`: the store, the boot, and the directory that
+  // the mark names.
+  CommitMark(const std::filesystem::path& directory, MarkLine line, bool allows_one_flush = true,
              BootClock boot_clock = {});
   ~CommitMark();
   CommitMark(const CommitMark&) = delete;
@@ -91,17 +59,17 @@ class CommitMark {
   Result<void> Shut();
 
  private:
-  Result<void> Open(std::uint64_t sequence, std::uint64_t before);
+  Result<void> Open();
   Result<void> Write();
   void Lose() noexcept;
   void FlushNowAndThen();
   void StopFlushing();
 
-  const std::filesystem::path directory_;
+  const std::filesystem::path path_;
   const bool allows_one_flush_;
   const BootClock boot_clock_;
-  MarkedCommits commits_;
-  Fd file_;
+  MarkLine line_;
+  std::optional<MarkFile> file_;
   bool lost_ = false;
 
   std::thread flusher_;

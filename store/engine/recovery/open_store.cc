@@ -19,9 +19,9 @@
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/recovery/product.h"
 #include "store/engine/recovery/rebuild.h"
+#include "store/engine/recovery/stale.h"
 #include "store/engine/recovery/store_sight.h"
 #include "store/engine/recovery/unfinished_commit.h"
-#include "store/engine/recovery/witness_settling.h"
 #include "store/engine/trust/trust.h"
 
 namespace waybill::internal {
@@ -79,10 +79,10 @@ Result<void> PrepareDirectory(const NodeStoreOptions& options, const Product& pr
   auto store_is_there = TRY(Exists(options.directory / "data.mdb"));
   bool was_store = false;
   if (!store_is_there) {
-    auto heard = TRY(HearWitnessOfNewStore(options));
+    auto signs = TRY(ReadSigns(options, {}, {}, {}));
     // A store that was lost had the directory, unless the witness is another directory's.
     was_store =
-        heard.testimony && OriginalOf(heard.path, heard.testimony->uuid, options.directory).empty();
+        signs.witness && OriginalOf(*signs.witness, signs.witness->uuid, options.directory).empty();
   }
   if (!TRY(Exists(options.directory))) {
     if (!options.create_if_missing) return NoStore(options.directory);
@@ -97,30 +97,17 @@ Result<void> PrepareDirectory(const NodeStoreOptions& options, const Product& pr
   return was_store && !is_root ? Result<void>() : CheckNewDirectory(options.directory);
 }
 
-// Why a store without data.mdb counts as lost: which other trace of it exists. Empty: no trace.
-Result<std::string> FindLoss(const std::filesystem::path& directory, const Hearing& witness,
-                             bool owned_before) {
-  if (TRY(Exists(directory / "lock.mdb"))) return "data.mdb is gone from " + directory.string();
-  if (witness.is_foreign) return witness.contradiction;
-  if (witness.is_there) return std::string("the store that the witness tells of is gone");
-  const std::string left = "of the store in " + directory.string() + " only ";
-  if (TRY(Exists(directory / "quarantine"))) return left + "quarantine/ is left";
-  auto backups = TRY(FindBackups(directory));
-  if (!backups.empty()) return left + "backup/ is left";
-  if (TRY(Exists(CommitMarkIn(directory)))) return left + "commit.mark is left";
-  if (owned_before) return left + "owner.lock is left";
-  return std::string();
-}
-
 // Creates a store. If other store files exist but data.mdb does not, the store was lost.
-Result<void> Create(const NodeStoreOptions& options, const Hearing& witness, bool owned_before,
+Result<void> Create(const NodeStoreOptions& options, const Signs& signs, bool owned_before,
                     const Product& product, OpeningReport& report) {
   const std::filesystem::path& directory = options.directory;
   if (!options.create_if_missing) return NoStore(directory);
   NewDatabase made;
-  const auto lost = TRY(FindLoss(directory, witness, owned_before));
+  const auto lost = TRY(FindLoss(directory, signs, owned_before));
   if (!product.outlives_loss()) {
-    auto trace = TRY(FindLoss(directory, {}, owned_before));
+    Signs inside;
+    inside.inside = signs.inside;
+    auto trace = TRY(FindLoss(directory, inside, owned_before));
     TRY(product.CheckLost(trace));
   }
   made.distrust = TRY(lost.empty() ? product.DistrustOfNew(options)
@@ -132,7 +119,7 @@ Result<void> Create(const NodeStoreOptions& options, const Hearing& witness, boo
   auto identity = TRY(NewIdentity(made.now));
   made.identity = identity;
   made.identity.purpose = product.purpose();
-  if (witness.testimony) made.sequence = witness.testimony->commit_sequence;
+  if (signs.witness) made.sequence = signs.witness->acknowledged;
   if (auto r = PrepareDatabase(directory, made); !r) return r;
   if (auto r = InstallDatabase(directory, made); !r) return r;
   report.created = true;
@@ -153,8 +140,9 @@ class Opening {
 
   Result<void> MakeIfMissing() {
     if (TRY(Exists(directory_ / "data.mdb"))) return {};
-    hearing_ = TRY(HearWitnessOfNewStore(options_));
-    return Create(options_, *hearing_, lock_.owned_before(), *product_, report_);
+    auto mark = TRY(ReadCommitMark(directory_));
+    signs_ = TRY(ReadSigns(options_, mark, {}, {}));
+    return Create(options_, *signs_, lock_.owned_before(), *product_, report_);
   }
 
   Result<void> MakeSound() {
@@ -163,7 +151,7 @@ class Opening {
       TRY(Inspect());
       if (TRY(TakeBackTornCommit())) continue;
       TRY(CheckWhatItIs());
-      TRY(Hear());
+      TRY(ReadSignsOnce());
       if (!inspection_.sound) {
         TRY(RebuildOnce());
         continue;
@@ -172,8 +160,8 @@ class Opening {
       if (!TRY(unfinished_->WriteAgain(lock_.database(), *inspection_.identity))) break;
     }
     report_.commit_undone = taken_back_ && !rebuilt_;
-    if (on_damage_ == OnDamage::kRefuse && !hearing_->contradiction.empty()) {
-      return MayBeStale(hearing_->contradiction);
+    if (on_damage_ == OnDamage::kRefuse && !signs_->stale().empty()) {
+      return MayBeStale(signs_->stale());
     }
     return {};
   }
@@ -181,11 +169,8 @@ class Opening {
   Result<OwnedStore> OpenSound() {
     const Identity& identity = *inspection_.identity;
     const State& state = *inspection_.state;
-    const std::optional<MarkedCommits>& mark = unfinished_->mark();
-    // A mark of a later commit stays as it is until the store has said so itself.
-    if (may_write_ && AskMark(mark, identity, state).empty()) {
-      TRY(unfinished_->Settle(lock_.database(), identity, state, product_->outlives_loss()));
-    }
+    const std::optional<MarkLine>& mark = unfinished_->mark().line;
+    if (may_write_) TRY(unfinished_->Flush(lock_.database(), identity, state));
     // An earlier opening may have failed between a rename and its sync.
     TRY(SyncDirectory(directory_));
     const std::uint64_t map_bytes =
@@ -200,10 +185,13 @@ class Opening {
                      .database = std::move(database),
                      .state = state,
                      .witness = std::nullopt,
+                     .line = {},
                      .disagrees = inspection_.disagrees,
                      .had_mark = mark && mark->uuid == identity.uuid,
                      .witness_path_before = report_.created ? "" : identity.witness_path};
-    if (may_write_) TRY(SettleWitness(options_, *hearing_, *product_, store, report_));
+    if (may_write_) {
+      TRY(SettleSigns(options_, *signs_, unfinished_->mark(), *product_, store, report_));
+    }
     return store;
   }
 
@@ -218,15 +206,14 @@ class Opening {
   // may hold something else than what it took.
   Result<bool> TakeBackTornCommit() {
     if (inspection_.sound || !may_write_ || taken_back_) return false;
-    const auto ask = [&](const Identity& identity, const State& state) -> Result<std::string> {
-      auto heard = TRY(HearWitness(options_, identity, state));
-      return std::move(heard.contradiction);
+    const auto read_signs = [&](const Identity& identity, const State& state) {
+      return ReadSigns(options_, unfinished_->mark(), identity, state);
     };
-    auto whole =
-        TRY(unfinished_->FindWhole(lock_.database(), inspection_, OnReadErrorIn(options_), ask));
+    auto whole = TRY(UnfinishedCommit::FindWhole(lock_.database(), inspection_,
+                                                 OnReadErrorIn(options_), read_signs));
     if (!whole.sound) return false;
     TRY(unfinished_->TakeBack(lock_.database(), whole));
-    hearing_.reset();
+    signs_.reset();
     taken_back_ = true;
     return true;
   }
@@ -240,10 +227,9 @@ class Opening {
     return is_older ? OlderSchema(directory_, identity.schema_version) : Result<void>();
   }
 
-  Result<void> Hear() {
-    if (hearing_ || !may_write_) return {};
-    hearing_ = TRY(HearWitness(options_, inspection_.identity, inspection_.state));
-    HearMark(unfinished_->mark(), inspection_.identity, inspection_.state, *hearing_);
+  Result<void> ReadSignsOnce() {
+    if (signs_ || !may_write_) return {};
+    signs_ = TRY(ReadSigns(options_, unfinished_->mark(), inspection_.identity, inspection_.state));
     return {};
   }
 
@@ -258,7 +244,7 @@ class Opening {
     if (!TRY(FailsAgain(file, inspection_, OnReadErrorIn(options_)))) return Moving(directory_);
     if (on_damage_ != OnDamage::kRecover) return Unsound(directory_, inspection_);
     report_.findings = inspection_.findings;
-    TRY(Rebuild(options_, file, inspection_, *hearing_, *product_, report_));
+    TRY(Rebuild(options_, file, inspection_, *signs_, *product_, report_));
     rebuilt_ = true;
     unfinished_ = TRY(UnfinishedCommit::Find(directory_, options_.boot_clock()));
     return {};
@@ -272,7 +258,7 @@ class Opening {
   const Product* product_ = products_.front();
   OpeningReport& report_;
   OwnerLock lock_;
-  std::optional<Hearing> hearing_;
+  std::optional<Signs> signs_;
   std::optional<UnfinishedCommit> unfinished_;
   Inspection inspection_;
   bool taken_back_ = false;
@@ -303,19 +289,16 @@ namespace {
 // Why an observer refuses a file that no live owner has verified; nullopt: it does not. `mark` was
 // read before the file: an owner that comes meanwhile writes it last.
 std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspection& inspection,
-                             bool asks_witness, const CommitMarkReading& mark) {
+                             bool asks_witness, const MarkReading& mark) {
   if (inspection.newer_schema) return NewerSchema(directory);
   if (!inspection.sound) {
     return inspection.moved ? Moving(directory) : Unsound(directory, inspection);
   }
   if (!asks_witness) return std::nullopt;
   // An owner would have asked the witness.
-  auto contradiction = TRY(AskRememberedWitness(*inspection.identity, *inspection.state));
-  if (contradiction.empty()) {
-    contradiction = AskMark(mark.commits, *inspection.identity, *inspection.state);
-  }
-  if (!contradiction.empty()) return MayBeStale(contradiction);
-  return std::nullopt;
+  auto signs = TRY(ReadSigns(mark, *inspection.identity, *inspection.state, BootTime()));
+  if (signs.VerdictFor(Tree::kWhole) == Verdict::kGoesOn) return std::nullopt;
+  return MayBeStale(signs.stale());
 }
 
 // `settled`: the time of the last change is past, so that a later write is sure to change it.
@@ -456,6 +439,7 @@ Result<void> CommitAtOpening(const NodeStoreOptions& options, OwnedStore& store,
   Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
   if (auto r = committer.Run(change); !r) return r;
   store.state = committer.state();
+  if (store.witness) store.witness->Advance(store.state.commit_sequence);
   return {};
 }
 

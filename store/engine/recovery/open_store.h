@@ -53,6 +53,7 @@ struct OwnedStore {
   OpenedDatabase database;
   State state;
   std::optional<WitnessFile> witness;
+  MarkLine line;                       // the store, and the directory that its lines name
   std::bitset<kTableCount> disagrees;  // Inspection
   bool had_mark = false;               // a valid commit.mark of this store
   std::string witness_path_before;     // as the store remembered it; empty: no path, or a new store

@@ -1,6 +1,7 @@
 #include "store/engine/recovery/rebuild.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "store/base/try.h"
@@ -21,7 +22,7 @@ struct Choice {
   bool newest = false;  // proven to be the last commit; then there is a state
 };
 
-Choice ChooseTree(const Inspection& inspection, const Hearing& hearing) {
+Choice ChooseTree(const Inspection& inspection, const Signs& signs) {
   const auto& meta = inspection.meta;
   const auto& states = inspection.states_by_meta;
   if (!states[0] && !states[1]) return {inspection.newer_meta, std::nullopt, false};
@@ -33,24 +34,21 @@ Choice ChooseTree(const Inspection& inspection, const Hearing& hearing) {
   const State& state = *states[chosen];
   const bool other_is_older = states[other] || (meta[other].valid && !meta[other].rooted);
   // Without an identity, a mark or a witness of any store counts.
-  const auto last_in = [](const std::optional<Testimony>& one) {
-    return one ? one->commit_sequence : std::uint64_t{0};
-  };
-  const std::uint64_t last = inspection.identity
-                                 ? hearing.LastCommitOf(inspection.identity->uuid)
-                                 : std::max(last_in(hearing.testimony), last_in(hearing.mark));
+  const std::array<std::uint8_t, 16> none{};
+  const std::uint64_t last = signs.LastCommitOf(inspection.identity ? inspection.identity->uuid
+                                                : signs.mark        ? signs.mark->uuid
+                                                                    : none);
   const bool is_newest = other_is_older && state.lmdb_txn_id >= std::max(txn_id(0), txn_id(1)) &&
-                         hearing.contradiction.empty() && state.commit_sequence >= last;
+                         signs.stale().empty() && state.commit_sequence >= last;
   return {static_cast<int>(chosen), state, is_newest};
 }
 
 }  // namespace
 
 Result<void> Rebuild(const NodeStoreOptions& options, const Fd& file, const Inspection& inspection,
-                     const Hearing& hearing, const Product& product, OpeningReport& report) {
+                     const Signs& signs, const Product& product, OpeningReport& report) {
   const std::filesystem::path& directory = options.directory;
-  const std::optional<Testimony>& testimony = hearing.testimony;
-  const Choice choice = ChooseTree(inspection, hearing);
+  const Choice choice = ChooseTree(inspection, signs);
   Salvaged salvaged;
   if (choice.which >= 0) {
     salvaged = TRY(Salvage(file, choice.which, OnReadErrorIn(options)));
@@ -71,15 +69,15 @@ Result<void> Rebuild(const NodeStoreOptions& options, const Fd& file, const Insp
   TRY(product.CheckRebuild(
       salvaged, "the database in " + directory.string() + " fails its check" + inspection.Why()));
   made.identity.purpose = product.purpose();
-  if (testimony && !salvaged.identity) made.identity.uuid = testimony->uuid;
-  made.sequence = std::max(made.sequence, hearing.LastCommitOf(made.identity.uuid));
+  if (signs.witness && !salvaged.identity) made.identity.uuid = signs.witness->uuid;
+  made.sequence = std::max(made.sequence, signs.LastCommitOf(made.identity.uuid));
 
   auto aside = TRY(KeepAside(directory, file));
   made.distrust = {DegradedKind::kStoreRebuilt, "the database failed its check"};
   if (!inspection.findings.empty()) {
     made.distrust.reason += " (" + inspection.findings.front() + ")";
   }
-  if (!hearing.contradiction.empty()) made.distrust.reason += ", and " + hearing.contradiction;
+  if (!signs.stale().empty()) made.distrust.reason += ", and " + signs.stale();
   made.distrust.reason += "; it is kept as " + aside.string();
   const Rebuilding from{salvaged, choice.state, choice.newest, made.distrust.reason};
   made.fill = [&](StoreTxn& txn) -> Result<void> {

@@ -6,7 +6,7 @@
 #include "store/base/files.h"
 #include "store/base/options.h"
 #include "store/engine/recovery/inspect.h"
-#include "store/engine/recovery/witness_settling.h"
+#include "store/engine/recovery/stale.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -21,7 +21,7 @@ class Product;
 // Crash-safe at any point: until the rename the old file is in place, and the next opening starts
 // over.
 Result<void> Rebuild(const NodeStoreOptions& options, const Fd& file, const Inspection& inspection,
-                     const Hearing& hearing, const Product& product, OpeningReport& report);
+                     const Signs& signs, const Product& product, OpeningReport& report);
 
 }  // namespace waybill::internal
 

@@ -18,10 +18,9 @@
 #include "store/engine/recovery/owner_lock.h"
 #include "store/engine/recovery/product.h"
 #include "store/engine/recovery/salvage.h"
+#include "store/engine/recovery/stale.h"
 #include "store/engine/recovery/store_files.h"
 #include "store/engine/recovery/unfinished_commit.h"
-#include "store/engine/recovery/witness.h"
-#include "store/engine/recovery/witness_settling.h"
 #include "store/engine/trust/trust.h"
 
 namespace waybill::internal {
@@ -100,10 +99,10 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
   if (!inspection) return inspection.error();
   if (!inspection->sound) {
     auto unfinished = TRY(UnfinishedCommit::Find(options.directory, options.boot_clock()));
-    const auto ask = [](const Identity& identity, const State& state) {
-      return AskRememberedWitness(identity, state);
+    const auto read_signs = [&](const Identity& identity, const State& state) {
+      return ReadSigns(unfinished.mark(), identity, state, options.boot_clock());
     };
-    inspection = unfinished.FindWhole(*file, *inspection, OnReadError::kFail, ask);
+    inspection = UnfinishedCommit::FindWhole(*file, *inspection, OnReadError::kFail, read_signs);
     if (!inspection) return inspection.error();
     if (inspection->sound && !options.dry_run) TRY(unfinished.TakeBack(*file, *inspection));
   }
@@ -173,25 +172,17 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
     return AnotherStore(options, identity.uuid, "the store in " + directory.string(),
                         replaced.identity->uuid);
   }
-  const std::string witness_path =
-      replaced.identity ? replaced.identity->witness_path : identity.witness_path;
-  const WitnessReading witness =
-      witness_path.empty() ? WitnessReading() : ReadWitness(witness_path);
-  if (witness.testimony && witness.testimony->uuid != identity.uuid) {
-    return AnotherStore(options, identity.uuid, "the witness " + witness_path,
-                        witness.testimony->uuid);
-  }
-  if (witness.error) return *witness.error;
+  const Identity& known = replaced.identity ? *replaced.identity : identity;
   auto mark = TRY(ReadCommitMark(directory));
-  const std::uint64_t marked =
-      mark.commits && mark.commits->uuid == identity.uuid ? mark.commits->acknowledged : 0;
-  // One that is older than its witness, its mark or the backup, or lacks its witness, may be an old
-  // copy itself.
-  const bool misses_witness = !witness_path.empty() && !witness.testimony;
+  auto signs = TRY(ReadSigns(mark, known, replaced.state.value_or(State()), options.boot_clock()));
+  if (signs.outside.what == Says::kAnother) {
+    return AnotherStore(options, identity.uuid, "the witness " + known.witness_path,
+                        signs.witness->uuid);
+  }
+  // One that is stale, or older than the backup, may be an old copy itself.
   const std::uint64_t sequence = replaced.sequence();
-  const std::uint64_t witnessed = witness.testimony ? witness.testimony->commit_sequence : 0;
-  replaced.current = replaced.current && !misses_witness &&
-                     sequence >= std::max({state.commit_sequence, marked, witnessed});
+  replaced.current = replaced.current && signs.VerdictFor(Tree::kWhole) == Verdict::kGoesOn &&
+                     sequence >= state.commit_sequence;
 
   RestoreReport report;
   report.backup_commit_sequence = state.commit_sequence;
@@ -203,8 +194,8 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
   made.identity.schema_version = newest_schema;
   const Product& product = ProductFor(made.identity.purpose, products);
   report.schema_version = made.identity.schema_version;
-  made.identity.witness_path = witness_path;
-  made.sequence = std::max({state.commit_sequence, sequence, marked, witnessed});
+  made.identity.witness_path = known.witness_path;
+  made.sequence = std::max({state.commit_sequence, sequence, signs.LastCommitOf(identity.uuid)});
   made.journal = source.values.journal;
   made.distrust = {DegradedKind::kStoreRestored, report.distrust_reason};
   made.now = options.clock();

@@ -13,7 +13,7 @@ namespace waybill::internal {
 
 namespace {
 
-constexpr std::size_t kMaxMarkBytes = 4096;
+constexpr std::size_t kMaxMarkBytes = 16384;
 
 // Of one meta page; empty: the file has none there.
 std::string MetaAt(const Fd& file, off_t offset) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "store/base/try.h"
 #include "store/engine/lmdb/check/page_check.h"
@@ -61,13 +62,13 @@ bool WritesWholeSectors(const std::filesystem::path& directory) {
          (file.stx_attributes & STATX_ATTR_DAX) == 0;
 }
 
-std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory,
-                                    const Identity& identity, const BootClock& boot_clock,
-                                    bool flushes_twice) {
+std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory, MarkLine line,
+                                    const BootClock& boot_clock, bool flushes_twice) {
   const BootTime now = boot_clock();
   const bool once =
       !flushes_twice && now.boot_id != BootTime().boot_id && WritesWholeSectors(directory);
-  return std::make_unique<CommitMark>(directory, identity.uuid, now.boot_id, once, boot_clock);
+  line.boot_id = now.boot_id;
+  return std::make_unique<CommitMark>(directory, std::move(line), once, boot_clock);
 }
 
 Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& directory,
@@ -76,17 +77,8 @@ Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& dir
   return UnfinishedCommit(directory, now, mark);
 }
 
-bool UnfinishedCommit::MayEndWith(const Inspection& whole) const {
-  if (!mark_.commits || !mark_.commits->open) return false;
-  const MarkedCommits& mark = *mark_.commits;
-  const std::uint64_t sequence = whole.state->commit_sequence;
-  if (mark.uuid != whole.identity->uuid || mark.acknowledged > sequence) return false;
-  const bool booted_since = mark.boot_id != now_.boot_id || mark.written > now_.nanoseconds;
-  return booted_since || mark.begun > sequence;
-}
-
 Result<Inspection> UnfinishedCommit::FindWhole(const Fd& file, const Inspection& newest,
-                                               OnReadError on_error, AskWitness ask_witness) const {
+                                               OnReadError on_error, ReadSignsOf read_signs) {
   for (const int which : {0, 1}) {
     const MetaSummary& one = newest.meta[static_cast<std::size_t>(which)];
     const MetaSummary& other = newest.meta[static_cast<std::size_t>(1 - which)];
@@ -98,9 +90,9 @@ Result<Inspection> UnfinishedCommit::FindWhole(const Fd& file, const Inspection&
     if (!other_is_torn && !other_was_written_over) continue;
     auto whole = InspectTreeOf(file, which, on_error);
     if (!whole) return whole.error();
-    if (!whole->sound || whole->moved || !MayEndWith(*whole)) continue;
-    auto contradiction = TRY(ask_witness(*whole->identity, *whole->state));
-    if (contradiction.empty()) return whole;
+    if (!whole->sound || whole->moved) continue;
+    auto signs = TRY(read_signs(*whole->identity, *whole->state));
+    if (signs.VerdictFor(Tree::kTorn) == Verdict::kTakenBack) return whole;
   }
   return newest;
 }
@@ -110,11 +102,11 @@ Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& whole)
   auto meta = TRY(MetaWithoutRoots(file.get(), whole.newer_meta));
   // After a power cut the mark may know of no commit to take back. If the flush below fails, the
   // next opening finds a whole tree, which may never reach the disk: step 3 must follow.
-  MarkedCommits mark = *mark_.commits;
+  MarkLine mark = *mark_.line;
   mark.boot_id = now_.boot_id;
   mark.written = now_.nanoseconds;
   mark.begun = std::max(mark.begun, whole.state->commit_sequence + 1);
-  if (auto r = WriteCommitMark(directory_, mark); !r) return r;
+  TRY(MarkFile::WriteOver(CommitMarkIn(directory_), mark));
   if (auto r = RemoveFile(directory_ / "lock.mdb"); !r) return r;
   if (auto r = SyncDirectory(directory_); !r) return r;
   const off_t offset = whole.newer_meta == 0 ? static_cast<off_t>(whole.page_bytes) : 0;
@@ -124,9 +116,8 @@ Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& whole)
 }
 
 Result<bool> UnfinishedCommit::WriteAgain(const Fd& file, const Identity& identity) {
-  const bool all_acknowledged =
-      !mark_.exists || (mark_.commits && mark_.commits->uuid == identity.uuid &&
-                        mark_.commits->begun == mark_.commits->acknowledged);
+  const bool all_acknowledged = !mark_.exists || (mark_.line && mark_.line->uuid == identity.uuid &&
+                                                  mark_.line->begun == mark_.line->acknowledged);
   if (all_acknowledged || written_again_) return false;
   const std::filesystem::path path = directory_ / "data.mdb";
   TRY(WriteAllBack(file, path));
@@ -135,24 +126,12 @@ Result<bool> UnfinishedCommit::WriteAgain(const Fd& file, const Identity& identi
   return true;
 }
 
-Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity, const State& state,
-                                      bool outlives_loss) const {
-  const bool is_shut = mark_.commits && !mark_.commits->open &&
-                       mark_.commits->uuid == identity.uuid &&
-                       mark_.commits->acknowledged == state.commit_sequence;
-  if (is_shut) return {};
-  if (!written_again_) {
-    TRY(lmdb::SyncWithSize(file.get(), directory_ / "data.mdb"));
-  }
-  if (!mark_.exists) return {};
-  const bool is_own = mark_.commits && mark_.commits->uuid == identity.uuid;
-  // A valid mark would keep what this opening has still to make void.
-  if (!is_own && !outlives_loss) return {};
-  const std::uint64_t sequence = state.commit_sequence;
-  auto written = WriteCommitMark(
-      directory_, {identity.uuid, now_.boot_id, false, sequence, sequence, now_.nanoseconds});
-  // A mark that is shut may be behind.
-  return is_own && !mark_.commits->open ? Result<void>() : written;
+Result<void> UnfinishedCommit::Flush(const Fd& file, const Identity& identity,
+                                     const State& state) const {
+  const bool is_shut = mark_.line && mark_.line->uuid == identity.uuid && !mark_.line->open &&
+                       mark_.line->acknowledged == state.commit_sequence;
+  if (is_shut || written_again_) return {};
+  return lmdb::SyncWithSize(file.get(), directory_ / "data.mdb");
 }
 
 }  // namespace waybill::internal

@@ -2,12 +2,11 @@
 // settles it before anything is served or written:
 //
 //   1  Walk the newest tree. If that fails, look for a whole one: of the commit before, if the
-//   newest
-//      is torn; or the newest itself, if the other meta page was being written over and is
+//      newest is torn; or the newest itself, if the other meta page was being written over and is
 //      neither the old nor the new one. It is taken if it is sound and nobody can have been told of
-//      a later commit: the mark is open and acknowledges none, and the witness knows of none. In
-//      the boot in which the mark was written it must also say that one was begun. Otherwise it is
-//      damage: rebuild, distrust.
+//      a later commit (the torn tree of stale.h): the mark is open and acknowledges none, and the
+//      witness knows of none. In the boot in which the mark was written it must also say that one
+//      was begun. Otherwise it is damage: rebuild, distrust.
 //   2  Take the other commit back: say in the mark that it was begun in this boot; remove lock.mdb,
 //      which may have its transaction ID; put a meta page without roots in the place of its own;
 //      flush. Cut short, this is done again.
@@ -15,12 +14,11 @@
 //      write every page again, as it reads, and flush. After a flush that failed the kernel may
 //      take pages for written that never reached the disk, and may drop them; written again, they
 //      are flushed again. Then walk again: that is what is on the disk.
-//   4  Flush data.mdb, with its size, unless the mark is shut at the newest commit. Shut the mark.
+//   4  Flush data.mdb, with its size, unless the mark is shut at the newest commit. The mark is
+//   shut
+//      once the store has said itself what it found (stale.h).
 //   5  The first commit flushes twice: pages of the one that was taken back, with its transaction
 //      ID, may lie where the next one's will.
-//
-// A mark that acknowledges a later commit than the newest one proves that an older file was put
-// back. It is judged with the witness, and kept until the store says so itself (open_store.cc).
 //
 // Some virtual machines keep their boot ID over a power cut. They have booted if the time since
 // then is less than it was when the mark was written; a machine that ran longer since is taken for
@@ -40,6 +38,7 @@
 #include "store/base/function_ref.h"
 #include "store/engine/database/commit_mark.h"
 #include "store/engine/recovery/inspect.h"
+#include "store/engine/recovery/stale.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -49,35 +48,30 @@ class UnfinishedCommit {
   // Reads the mark, and changes nothing. kIo, kUnsafePath: it can't be read.
   static Result<UnfinishedCommit> Find(const std::filesystem::path& directory, const BootTime& now);
 
-  // Why the store may be stale if it ends with that commit; empty: the witness does not say so.
-  using AskWitness = FunctionRef<Result<std::string>(const Identity&, const State&)>;
+  // What the lines say of a store that ends with that commit.
+  using ReadSignsOf = FunctionRef<Result<Signs>(const Identity&, const State&)>;
   // Step 1, for a file that is not sound: the inspection of the tree that counts, else of the
   // newest again. Changes nothing.
-  Result<Inspection> FindWhole(const Fd& file, const Inspection& newest, OnReadError on_error,
-                               AskWitness ask_witness) const;
+  static Result<Inspection> FindWhole(const Fd& file, const Inspection& newest,
+                                      OnReadError on_error, ReadSignsOf read_signs);
   // Step 2: `whole` is a sound inspection that FindWhole returned. Idempotent.
   Result<void> TakeBack(const Fd& file, const Inspection& whole) const;
 
   // Step 3, at most once: whether every page was written again, so that the file must be walked
   // again. The caller has locked it, and found it sound.
   Result<bool> WriteAgain(const Fd& file, const Identity& identity);
-  // The mark that was found, if it is valid.
-  const std::optional<MarkedCommits>& mark() const { return mark_.commits; }
-  // Step 4, for the commit that the walk found last. `outlives_loss`: Product.
-  Result<void> Settle(const Fd& file, const Identity& identity, const State& state,
-                      bool outlives_loss) const;
+  // As it was found.
+  const MarkReading& mark() const { return mark_; }
+  // Step 4, for the commit that the walk found last.
+  Result<void> Flush(const Fd& file, const Identity& identity, const State& state) const;
 
  private:
-  UnfinishedCommit(std::filesystem::path directory, const BootTime& now,
-                   const CommitMarkReading& mark)
+  UnfinishedCommit(std::filesystem::path directory, const BootTime& now, const MarkReading& mark)
       : directory_(std::move(directory)), now_(now), mark_(mark) {}
-
-  // No commit after `whole` was acknowledged.
-  bool MayEndWith(const Inspection& whole) const;
 
   std::filesystem::path directory_;
   BootTime now_;
-  CommitMarkReading mark_;
+  MarkReading mark_;
   bool written_again_ = false;
 };
 
@@ -86,9 +80,8 @@ class UnfinishedCommit {
 bool WritesWholeSectors(const std::filesystem::path& directory);
 // The owner's mark. It allows one flush a commit unless the caller asks for two, the boot is not
 // known, or one is not safe there.
-std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory,
-                                    const Identity& identity, const BootClock& boot_clock,
-                                    bool flushes_twice);
+std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory, MarkLine line,
+                                    const BootClock& boot_clock, bool flushes_twice);
 
 }  // namespace waybill::internal
 

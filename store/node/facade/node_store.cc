@@ -16,8 +16,8 @@
 #include "store/base/timestamp.h"
 #include "store/base/trace.h"
 #include "store/base/try.h"
+#include "store/engine/recovery/stale.h"
 #include "store/engine/recovery/unfinished_commit.h"
-#include "store/engine/recovery/witness_settling.h"
 #include "store/engine/trust/trust.h"
 #include "store/engine/trust/trust_journal.h"
 #include "store/node/facade/impl.h"
@@ -217,7 +217,7 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
     if (owned->witness) owned->witness->Advance(sequence);
   };
   const internal::OpenedDatabase& opened = owned->database;
-  mark = internal::MarkFor(directory, opened.identity, boot_clock, options.flushes_twice);
+  mark = internal::MarkFor(directory, owned->line, boot_clock, options.flushes_twice);
   hooks.mark = mark.get();
   committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                           owned->state, std::move(hooks));

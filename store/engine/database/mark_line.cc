@@ -1,0 +1,145 @@
+#include "store/engine/database/mark_line.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+
+#include "store/base/try.h"
+#include "store/engine/database/uuid.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::string_view kName = "waybill-mark ";
+constexpr std::string_view kMagic = "waybill-mark 1 ";
+constexpr std::size_t kUuidBytes = 36;
+constexpr std::size_t kDigits = 20;
+constexpr std::size_t kSumDigits = 16;
+constexpr std::size_t kMaxBytes = 16384;
+
+std::string In20Digits(std::uint64_t number) {
+  std::string digits(kDigits, '0');
+  for (auto at = digits.rbegin(); number != 0; number /= 10) {
+    *at++ = static_cast<char>('0' + number % 10);
+  }
+  return digits;
+}
+
+std::string Format(const MarkLine& line) {
+  std::string text(kMagic);
+  text +=
+      EncodeUuid(line.uuid) + " " + EncodeUuid(line.boot_id) + (line.open ? " open " : " shut ");
+  for (const std::uint64_t number :
+       {line.begun, line.acknowledged, static_cast<std::uint64_t>(line.written),
+        static_cast<std::uint64_t>(line.directory_id.device),
+        static_cast<std::uint64_t>(line.directory_id.inode)}) {
+    text += In20Digits(number) + " ";
+  }
+  const std::string path = " " + line.directory + "\n";
+  const std::string summed = text + path;
+  char sum[17];
+  std::snprintf(sum, sizeof(sum), "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(summed.data(), summed.size())));
+  return text + sum + path;
+}
+
+// Checks nothing but that it is the line of what was read from it, with its hash.
+std::optional<MarkLine> Parse(std::string_view text) {
+  std::string_view rest = text;
+  const auto next = [&rest](std::size_t bytes) {
+    const std::string_view field = rest.substr(0, bytes);
+    rest.remove_prefix(std::min(bytes + 1, rest.size()));
+    return field;
+  };
+  const auto number = [&next] {
+    const std::string_view digits = next(kDigits);
+    std::uint64_t read = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), read);
+    return read;
+  };
+  next(kMagic.size() - 1);
+  MarkLine line;
+  const bool are_ids =
+      DecodeUuid(next(kUuidBytes), line.uuid) && DecodeUuid(next(kUuidBytes), line.boot_id);
+  line.open = next(4) == "open";
+  line.begun = number();
+  line.acknowledged = number();
+  line.written = static_cast<std::int64_t>(number());
+  line.directory_id.device = static_cast<dev_t>(number());
+  line.directory_id.inode = static_cast<ino_t>(number());
+  next(kSumDigits);
+  line.directory = rest.substr(0, std::max<std::size_t>(rest.size(), 1) - 1);
+  return are_ids && Format(line) == text ? std::optional(line) : std::nullopt;
+}
+
+// What a power cut leaves of a line that was being written: some of its begin, zeros, or nothing.
+bool IsUnfinished(std::string_view content) {
+  const std::size_t last = content.find_last_not_of('\0');
+  content = content.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  return kName.starts_with(content) || content.starts_with(kName);
+}
+
+}  // namespace
+
+MarkLine ShutAt(const std::array<std::uint8_t, 16>& uuid, std::uint64_t sequence, MarkLine named) {
+  named.uuid = uuid;
+  named.open = false;
+  named.begun = named.acknowledged = sequence;
+  return named;
+}
+
+Result<MarkReading> ReadMark(const std::filesystem::path& path) {
+  MarkReading reading;
+  struct stat st {};
+  if (lstat(path.c_str(), &st) != 0) {
+    // Without its directory it is gone, too.
+    if (errno == ENOENT || errno == ENOTDIR) return reading;
+    return SystemError(errno, "look at", path);
+  }
+  reading.exists = true;
+  if (!S_ISREG(st.st_mode)) return reading;
+  const auto content = ReadWholeFile(path, kMaxBytes);
+  if (content) {
+    reading.is_unfinished = IsUnfinished(*content);
+    reading.line = Parse(*content);
+  } else if (content.error().code == ErrorCode::kNotFound) {
+    reading.exists = false;
+  } else if (content.error().code != ErrorCode::kLimitExceeded) {
+    return content.error();
+  }
+  return reading;
+}
+
+Result<MarkFile> MarkFile::Replace(const std::filesystem::path& path, const MarkLine& line) {
+  TRY(MakePrivateDirectory(path.has_parent_path() ? path.parent_path() : "."));
+  TRY(WriteFileDurably(path, Format(line)));
+  auto file = TRY(OpenFile(path, O_RDWR));
+  return MarkFile(path, std::move(file));
+}
+
+Result<MarkFile> MarkFile::WriteOver(const std::filesystem::path& path, const MarkLine& line) {
+  auto file = TRY(OpenFile(path, O_RDWR | O_CREAT));
+  MarkFile mark(path, std::move(file));
+  const std::string content = Format(line);
+  if (ftruncate(mark.file_.get(), static_cast<off_t>(content.size())) != 0) {
+    return SystemError(errno, "write", path);
+  }
+  TRY(PWriteAll(mark.file_, content, 0, path));
+  TRY(mark.Sync());
+  TRY(SyncDirectory(path.parent_path()));
+  return mark;
+}
+
+Result<void> MarkFile::Write(const MarkLine& line) const {
+  return PWriteAll(file_, Format(line), 0, path_);
+}
+
+}  // namespace waybill::internal
