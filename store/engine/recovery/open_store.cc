@@ -12,6 +12,7 @@
 #include "store/base/try.h"
 #include "store/engine/database/commit_mark.h"
 #include "store/engine/lmdb/env.h"
+#include "store/engine/lmdb/room_ahead.h"
 #include "store/engine/lmdb/version.h"
 #include "store/engine/recovery/backup.h"
 #include "store/engine/recovery/inspect.h"
@@ -146,7 +147,7 @@ class Opening {
   }
 
   Result<void> MakeSound() {
-    unfinished_ = TRY(UnfinishedCommit::Find(directory_, options_.boot_clock()));
+    mark_ = TRY(ReadCommitMark(directory_));
     while (true) {
       TRY(Inspect());
       if (TRY(TakeBackTornCommit())) continue;
@@ -156,8 +157,9 @@ class Opening {
         TRY(RebuildOnce());
         continue;
       }
-      if (!may_write_) break;
-      if (!TRY(unfinished_->WriteAgain(lock_.database(), *inspection_.identity))) break;
+      if (!may_write_ || flushed_ || !MayBeUnwritten(mark_, *inspection_.identity)) break;
+      TRY(WriteAgain(directory_, lock_.database()));
+      flushed_ = true;
     }
     report_.commit_undone = taken_back_ && !rebuilt_;
     if (on_damage_ == OnDamage::kRefuse && !signs_->stale().empty()) {
@@ -169,8 +171,7 @@ class Opening {
   Result<OwnedStore> OpenSound() {
     const Identity& identity = *inspection_.identity;
     const State& state = *inspection_.state;
-    const std::optional<MarkLine>& mark = unfinished_->mark().line;
-    if (may_write_) TRY(unfinished_->Flush(lock_.database(), identity, state));
+    if (may_write_) TRY(Flush());
     // An earlier opening may have failed between a rename and its sync.
     TRY(SyncDirectory(directory_));
     const std::uint64_t map_bytes =
@@ -187,10 +188,10 @@ class Opening {
                      .witness = std::nullopt,
                      .line = {},
                      .disagrees = inspection_.disagrees,
-                     .had_mark = mark && mark->uuid == identity.uuid,
+                     .had_mark = mark_.line && mark_.line->uuid == identity.uuid,
                      .witness_path_before = report_.created ? "" : identity.witness_path};
     if (may_write_) {
-      TRY(SettleSigns(options_, *signs_, unfinished_->mark(), *product_, store, report_));
+      TRY(SettleSigns(options_, *signs_, mark_, *product_, store, report_));
     }
     return store;
   }
@@ -207,12 +208,11 @@ class Opening {
   Result<bool> TakeBackTornCommit() {
     if (inspection_.sound || !may_write_ || taken_back_) return false;
     const auto read_signs = [&](const Identity& identity, const State& state) {
-      return ReadSigns(options_, unfinished_->mark(), identity, state);
+      return ReadSigns(options_, mark_, identity, state);
     };
-    auto whole = TRY(UnfinishedCommit::FindWhole(lock_.database(), inspection_,
-                                                 OnReadErrorIn(options_), read_signs));
+    auto whole = TRY(FindWhole(lock_.database(), inspection_, OnReadErrorIn(options_), read_signs));
     if (!whole.sound) return false;
-    TRY(unfinished_->TakeBack(lock_.database(), whole));
+    TRY(TakeBack(directory_, lock_.database(), whole, *mark_.line, options_.boot_clock()));
     signs_.reset();
     taken_back_ = true;
     return true;
@@ -227,9 +227,18 @@ class Opening {
     return is_older ? OlderSchema(directory_, identity.schema_version) : Result<void>();
   }
 
+  // A mark that is shut at the newest commit says that this was done.
+  Result<void> Flush() {
+    const std::optional<MarkLine>& mark = mark_.line;
+    const bool is_shut = mark && mark->uuid == inspection_.identity->uuid && !mark->open &&
+                         mark->acknowledged == inspection_.state->commit_sequence;
+    if (is_shut || flushed_) return {};
+    return lmdb::SyncWithSize(lock_.database().get(), directory_ / "data.mdb");
+  }
+
   Result<void> ReadSignsOnce() {
     if (signs_ || !may_write_) return {};
-    signs_ = TRY(ReadSigns(options_, unfinished_->mark(), inspection_.identity, inspection_.state));
+    signs_ = TRY(ReadSigns(options_, mark_, inspection_.identity, inspection_.state));
     return {};
   }
 
@@ -246,7 +255,7 @@ class Opening {
     report_.findings = inspection_.findings;
     TRY(Rebuild(options_, file, inspection_, *signs_, *product_, report_));
     rebuilt_ = true;
-    unfinished_ = TRY(UnfinishedCommit::Find(directory_, options_.boot_clock()));
+    mark_ = TRY(ReadCommitMark(directory_));
     return {};
   }
 
@@ -259,10 +268,11 @@ class Opening {
   OpeningReport& report_;
   OwnerLock lock_;
   std::optional<Signs> signs_;
-  std::optional<UnfinishedCommit> unfinished_;
+  MarkReading mark_;
   Inspection inspection_;
   bool taken_back_ = false;
   bool rebuilt_ = false;
+  bool flushed_ = false;
 };
 
 }  // namespace

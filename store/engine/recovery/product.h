@@ -87,10 +87,10 @@ class Product {
 
   // The store may be an older copy, for that reason.
   virtual Result<void> DropStale(StoreTxn&, const std::string&, OpeningReport&) const { return {}; }
-  // Whether a store with that identity and state, whose witness comes to that path, begins to stand
-  // for what others did there. Then OnTakeOver is part of the commit that remembers the path.
-  virtual Result<bool> TakesOver(const NodeStoreOptions&, const std::filesystem::path& /*witness*/,
-                                 const Identity&, const State&) const {
+  // Whether a store with that identity and state, whose witness comes to the path that the options
+  // name, begins to stand for what others did there. Then OnTakeOver is part of the commit that
+  // remembers the path.
+  virtual Result<bool> TakesOver(const NodeStoreOptions&, const Identity&, const State&) const {
     return false;
   }
   virtual Result<void> OnTakeOver(StoreTxn&, const NodeStoreOptions&) const { return {}; }

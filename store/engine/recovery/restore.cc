@@ -98,13 +98,15 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
   auto inspection = InspectFile(*file);
   if (!inspection) return inspection.error();
   if (!inspection->sound) {
-    auto unfinished = TRY(UnfinishedCommit::Find(options.directory, options.boot_clock()));
+    auto mark = TRY(ReadCommitMark(options.directory));
     const auto read_signs = [&](const Identity& identity, const State& state) {
-      return ReadSigns(unfinished.mark(), identity, state, options.boot_clock());
+      return ReadSigns(mark, identity, state, options.boot_clock());
     };
-    inspection = UnfinishedCommit::FindWhole(*file, *inspection, OnReadError::kFail, read_signs);
+    inspection = FindWhole(*file, *inspection, OnReadError::kFail, read_signs);
     if (!inspection) return inspection.error();
-    if (inspection->sound && !options.dry_run) TRY(unfinished.TakeBack(*file, *inspection));
+    if (inspection->sound && !options.dry_run) {
+      TRY(TakeBack(options.directory, *file, *inspection, *mark.line, options.boot_clock()));
+    }
   }
   if (inspection->newer_schema) return NewerSchema(database.parent_path());
   replaced.identity = inspection->identity;

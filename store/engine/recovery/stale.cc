@@ -177,10 +177,10 @@ Result<void> ReadOutside(const NodeStoreOptions& options, const std::optional<Id
   const std::filesystem::path before = identity ? identity->witness_path : "";
   signs.path = before;
   if (NamesPath(options.witness)) {
-    signs.named = TRY(PathOf(options.witness));
-    const bool is_new = before.empty() || !IsSameFile(signs.named, before);
-    if (is_new) signs.foreign = TRY(CheckNew(options, signs.named));
-    if (signs.foreign.empty()) signs.path = signs.named;
+    auto named = TRY(PathOf(options.witness));
+    const bool is_new = before.empty() || !IsSameFile(named, before);
+    if (is_new) signs.foreign = TRY(CheckNew(options, named));
+    if (signs.foreign.empty()) signs.path = std::move(named);
   }
   const std::string unknown = "nobody can read which witness the store has";
   if (signs.path.empty()) {
@@ -429,10 +429,7 @@ Result<void> SettleSigns(const NodeStoreOptions& options, const Signs& signs,
     store.had_mark = false;
   }
   auto takes_over =
-      TRY(report.created || (signs.path.empty() && signs.named.empty())
-              ? Result<bool>(false)
-              : product.TakesOver(options, signs.named.empty() ? signs.path : signs.named, known,
-                                  store.state));
+      TRY(report.created ? Result<bool>(false) : product.TakesOver(options, known, store.state));
   const auto line_now = [&] {
     return ShutAt(identity.uuid, store.state.commit_sequence, store.line);
   };

@@ -93,7 +93,6 @@ struct Signs {
   Said outside;
   std::optional<MarkLine> mark;     // inside, if it is valid
   std::optional<MarkLine> witness;  // outside: the one that was believed, or that contradicts
-  std::filesystem::path named;      // by the caller; empty: none
   std::filesystem::path path;       // of the witness from now on; empty: none
   bool is_there = false;            // something is under that path
   std::string foreign;  // what is under the named path is no witness, and stays; empty: it is none

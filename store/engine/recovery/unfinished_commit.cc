@@ -71,14 +71,8 @@ std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory, Mark
   return std::make_unique<CommitMark>(directory, std::move(line), once, boot_clock);
 }
 
-Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& directory,
-                                                const BootTime& now) {
-  auto mark = TRY(ReadCommitMark(directory));
-  return UnfinishedCommit(directory, now, mark);
-}
-
-Result<Inspection> UnfinishedCommit::FindWhole(const Fd& file, const Inspection& newest,
-                                               OnReadError on_error, ReadSignsOf read_signs) {
+Result<Inspection> FindWhole(const Fd& file, const Inspection& newest, OnReadError on_error,
+                             ReadSignsOf read_signs) {
   for (const int which : {0, 1}) {
     const MetaSummary& one = newest.meta[static_cast<std::size_t>(which)];
     const MetaSummary& other = newest.meta[static_cast<std::size_t>(1 - which)];
@@ -97,41 +91,34 @@ Result<Inspection> UnfinishedCommit::FindWhole(const Fd& file, const Inspection&
   return newest;
 }
 
-Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& whole) const {
-  const std::filesystem::path path = directory_ / "data.mdb";
+Result<void> TakeBack(const std::filesystem::path& directory, const Fd& file,
+                      const Inspection& whole, MarkLine mark, const BootTime& now) {
+  const std::filesystem::path path = directory / "data.mdb";
   auto meta = TRY(MetaWithoutRoots(file.get(), whole.newer_meta));
   // After a power cut the mark may know of no commit to take back. If the flush below fails, the
   // next opening finds a whole tree, which may never reach the disk: step 3 must follow.
-  MarkLine mark = *mark_.line;
-  mark.boot_id = now_.boot_id;
-  mark.written = now_.nanoseconds;
+  mark.boot_id = now.boot_id;
+  mark.written = now.nanoseconds;
   mark.begun = std::max(mark.begun, whole.state->commit_sequence + 1);
-  TRY(MarkFile::WriteOver(CommitMarkIn(directory_), mark));
-  if (auto r = RemoveFile(directory_ / "lock.mdb"); !r) return r;
-  if (auto r = SyncDirectory(directory_); !r) return r;
+  TRY(MarkFile::WriteOver(CommitMarkIn(directory), mark));
+  if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
+  if (auto r = SyncDirectory(directory); !r) return r;
   const off_t offset = whole.newer_meta == 0 ? static_cast<off_t>(whole.page_bytes) : 0;
   const std::string_view bytes(reinterpret_cast<const char*>(meta.data()), meta.size());
   if (auto r = PWriteAll(file, bytes, offset, path); !r) return r;
   return SyncFile(file, path);
 }
 
-Result<bool> UnfinishedCommit::WriteAgain(const Fd& file, const Identity& identity) {
-  const bool all_acknowledged = !mark_.exists || (mark_.line && mark_.line->uuid == identity.uuid &&
-                                                  mark_.line->begun == mark_.line->acknowledged);
-  if (all_acknowledged || written_again_) return false;
-  const std::filesystem::path path = directory_ / "data.mdb";
-  TRY(WriteAllBack(file, path));
-  TRY(lmdb::SyncWithSize(file.get(), path));
-  written_again_ = true;
-  return true;
+bool MayBeUnwritten(const MarkReading& mark, const Identity& identity) {
+  const bool all_acknowledged =
+      mark.line && mark.line->uuid == identity.uuid && mark.line->begun == mark.line->acknowledged;
+  return mark.exists && !all_acknowledged;
 }
 
-Result<void> UnfinishedCommit::Flush(const Fd& file, const Identity& identity,
-                                     const State& state) const {
-  const bool is_shut = mark_.line && mark_.line->uuid == identity.uuid && !mark_.line->open &&
-                       mark_.line->acknowledged == state.commit_sequence;
-  if (is_shut || written_again_) return {};
-  return lmdb::SyncWithSize(file.get(), directory_ / "data.mdb");
+Result<void> WriteAgain(const std::filesystem::path& directory, const Fd& file) {
+  const std::filesystem::path path = directory / "data.mdb";
+  TRY(WriteAllBack(file, path));
+  return lmdb::SyncWithSize(file.get(), path);
 }
 
 }  // namespace waybill::internal

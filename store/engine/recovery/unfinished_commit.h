@@ -43,37 +43,19 @@
 
 namespace waybill::internal {
 
-class UnfinishedCommit {
- public:
-  // Reads the mark, and changes nothing. kIo, kUnsafePath: it can't be read.
-  static Result<UnfinishedCommit> Find(const std::filesystem::path& directory, const BootTime& now);
-
-  // What the lines say of a store that ends with that commit.
-  using ReadSignsOf = FunctionRef<Result<Signs>(const Identity&, const State&)>;
-  // Step 1, for a file that is not sound: the inspection of the tree that counts, else of the
-  // newest again. Changes nothing.
-  static Result<Inspection> FindWhole(const Fd& file, const Inspection& newest,
-                                      OnReadError on_error, ReadSignsOf read_signs);
-  // Step 2: `whole` is a sound inspection that FindWhole returned. Idempotent.
-  Result<void> TakeBack(const Fd& file, const Inspection& whole) const;
-
-  // Step 3, at most once: whether every page was written again, so that the file must be walked
-  // again. The caller has locked it, and found it sound.
-  Result<bool> WriteAgain(const Fd& file, const Identity& identity);
-  // As it was found.
-  const MarkReading& mark() const { return mark_; }
-  // Step 4, for the commit that the walk found last.
-  Result<void> Flush(const Fd& file, const Identity& identity, const State& state) const;
-
- private:
-  UnfinishedCommit(std::filesystem::path directory, const BootTime& now, const MarkReading& mark)
-      : directory_(std::move(directory)), now_(now), mark_(mark) {}
-
-  std::filesystem::path directory_;
-  BootTime now_;
-  MarkReading mark_;
-  bool written_again_ = false;
-};
+// What the lines say of a store that ends with that commit.
+using ReadSignsOf = FunctionRef<Result<Signs>(const Identity&, const State&)>;
+// Step 1, for a file that is not sound: the inspection of the tree that counts, else of the newest
+// again. Changes nothing.
+Result<Inspection> FindWhole(const Fd& file, const Inspection& newest, OnReadError on_error,
+                             ReadSignsOf read_signs);
+// Step 2: `whole` is a sound inspection that FindWhole returned, `mark` what allowed it.
+// Idempotent.
+Result<void> TakeBack(const std::filesystem::path& directory, const Fd& file,
+                      const Inspection& whole, MarkLine mark, const BootTime& now);
+// Whether step 3 is needed. The caller walks the file again then, and does not ask twice.
+bool MayBeUnwritten(const MarkReading& mark, const Identity& identity);
+Result<void> WriteAgain(const std::filesystem::path& directory, const Fd& file);
 
 // Whether one flush a commit is safe in that directory: its file system is known to write in place,
 // or not at all, and whole sectors (ext2 to ext4, xfs and tmpfs, without DAX).

@@ -309,8 +309,9 @@ class Node final : public Product {
   }
   // Whether it takes a kubelet directory over that is in use, for the first time: that is when its
   // witness comes there.
-  Result<bool> TakesOver(const NodeStoreOptions& options, const std::filesystem::path& witness,
-                         const Identity& identity, const State& state) const override {
+  Result<bool> TakesOver(const NodeStoreOptions& options, const Identity& identity,
+                         const State& state) const override {
+    const std::filesystem::path& witness = options.witness.path();
     const bool is_first = !options.kubelet_directory.empty() &&
                           IsSameFile(witness, WitnessIn(options.kubelet_directory)) &&
                           !IsSameFile(identity.witness_path, witness) &&
