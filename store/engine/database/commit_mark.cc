@@ -30,53 +30,37 @@ CommitMark::CommitMark(const std::filesystem::path& directory, MarkLine line, bo
       line_(std::move(line)) {}
 
 CommitMark::~CommitMark() {
-  StopFlushing();
+  flusher_ = {};
   // What was acknowledged last: nothing else flushes it any more. Best effort.
   if (file_ && line_.open) static_cast<void>(!fdatasync(file_->file().get()));
 }
 
-Result<void> CommitMark::Open() {
-  // Before the disk says "open": without the thread, acknowledgements might stay unflushed.
-  if (!flusher_.joinable()) flusher_ = std::thread([this] { FlushNowAndThen(); });
-  if (boot_clock_) line_.written = boot_clock_().nanoseconds;
-  file_ = TRY(MarkFile::WriteOver(path_, line_));
-  return {};
-}
-
 Result<void> CommitMark::Write() {
   if (boot_clock_) line_.written = boot_clock_().nanoseconds;
-  return file_->Write(line_);
+  if (file_) return file_->Write(line_);
+  // Before the disk says "open": without the thread, acknowledgements might stay unflushed.
+  flusher_ = std::jthread([this](const std::stop_token& stop) { FlushNowAndThen(stop); });
+  file_ = TRY(MarkFile::WriteOver(path_, line_));
+  return {};
 }
 
 // It would fall behind ever more on the disk, and damage would pass for a commit cut short.
 void CommitMark::Lose() noexcept {
   lost_ = true;
-  try {
-    static_cast<void>(RemoveFile(path_));  // best effort, both
-    static_cast<void>(SyncDirectory(path_.parent_path()));
-  } catch (...) {
-    return;
-  }
+  // Best effort, both.
+  static_cast<void>(Guarded([&] { return RemoveFile(path_); }));
+  static_cast<void>(Guarded([&] { return SyncDirectory(path_.parent_path()); }));
 }
 
 Result<void> CommitMark::Begin(std::uint64_t sequence, std::uint64_t before) {
-  if (!file_ || allows_one_flush_) {
+  auto begun = Guarded([&]() -> Result<void> {
+    if (flush_failed_) return SystemError(EIO, "sync", path_);
+    if (file_ && !allows_one_flush_) return {};
     line_.open = allows_one_flush_;
     line_.begun = allows_one_flush_ ? sequence : before;
     line_.acknowledged = before;
-  }
-  Result<void> begun;
-  try {
-    if (flush_failed_) {
-      begun = SystemError(EIO, "sync", path_);
-    } else if (!file_) {
-      begun = Open();
-    } else if (allows_one_flush_) {
-      begun = Write();
-    }
-  } catch (...) {
-    begun = Caught();
-  }
+    return Write();
+  });
   if (!begun) Lose();
   return begun;
 }
@@ -85,13 +69,7 @@ void CommitMark::Acknowledge(std::uint64_t sequence) noexcept {
   if (!file_ || lost_) return;
   line_.acknowledged = sequence;
   if (!allows_one_flush_) line_.begun = sequence;
-  Result<void> written;
-  try {
-    written = Write();
-  } catch (...) {
-    written = Caught();
-  }
-  if (!written) {
+  if (!Guarded([&] { return Write(); })) {
     if (!allows_one_flush_) Lose();
     return;
   }
@@ -101,34 +79,24 @@ void CommitMark::Acknowledge(std::uint64_t sequence) noexcept {
 }
 
 Result<void> CommitMark::Shut() {
-  StopFlushing();
+  flusher_ = {};
   if (!file_ || lost_ || line_.begun != line_.acknowledged) return {};
   line_.open = false;
   if (auto r = Write(); !r) return r;
   return file_->Sync();
 }
 
-void CommitMark::FlushNowAndThen() {
+void CommitMark::FlushNowAndThen(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [this] { return stop_ || unflushed_; });
+  while (wake_.wait(lock, stop, [this] { return unflushed_; })) {
     // Commits that follow share the flush.
-    if (wake_.wait_for(lock, kFlushWithin, [this] { return stop_; })) return;
+    wake_.wait_for(lock, stop, kFlushWithin, [] { return false; });
+    if (stop.stop_requested()) return;
     unflushed_ = false;
     lock.unlock();
     if (fdatasync(file_->file().get()) != 0) flush_failed_ = true;  // the next Begin loses the mark
     lock.lock();
   }
-}
-
-void CommitMark::StopFlushing() {
-  if (!flusher_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
-  flusher_.join();
 }
 
 }  // namespace waybill::internal

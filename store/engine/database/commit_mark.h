@@ -22,6 +22,7 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "store/engine/database/mark_line.h"
@@ -59,11 +60,9 @@ class CommitMark {
   Result<void> Shut();
 
  private:
-  Result<void> Open();
   Result<void> Write();
   void Lose() noexcept;
-  void FlushNowAndThen();
-  void StopFlushing();
+  void FlushNowAndThen(const std::stop_token& stop);
 
   const std::filesystem::path path_;
   const bool allows_one_flush_;
@@ -72,12 +71,11 @@ class CommitMark {
   std::optional<MarkFile> file_;
   bool lost_ = false;
 
-  std::thread flusher_;
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable_any wake_;
   bool unflushed_ = false;  // guarded by mutex_
-  bool stop_ = false;       // guarded by mutex_
   std::atomic<bool> flush_failed_{false};
+  std::jthread flusher_;
 };
 
 }  // namespace waybill::internal

@@ -2,16 +2,17 @@
 // (commit.mark), one outside (the witness), and the tree itself. What an opening makes of the
 // three; the first row that fits:
 //
-//   tree     inside                       outside              answer
-//   missing  gone                         not asked, gone      new      unless another trace is
-//   left missing  any                          any                  lost     distrustful whole
-//   gone, spoilt, tells of no    not asked, tells     it goes on
-//            later commit                 of no later commit
-//   whole    any                          any                  stale    distrustful, its records
-//                                                                       lose their credentials
-//   torn     tells of no later commit,    not asked, tells     the last commit is taken back
-//            but one may have begun       of no later commit   (unfinished_commit.h)
-//   torn     any                          any                  damage   rebuilt, distrustful
+//   tree     inside                    outside                   answer
+//   missing  gone                      not asked, gone           new, but for other traces
+//   missing  any                       any                       lost: distrustful
+//   whole    gone, spoilt,             not asked,                it goes on
+//            tells of no later commit  tells of no later commit
+//   whole    any                       any                       stale: distrustful, and without
+//                                                                credentials
+//   torn     tells of no later         not asked,                the last commit is taken back
+//            commit, but one may have  tells of no later commit  (unfinished_commit.h)
+//            begun
+//   torn     any                       any                       damage: rebuilt, distrustful
 //
 // A line that tells of another store, or of a later commit, stands for "any"; so does a witness
 // that is gone or spoilt, and one of an original that went on beside its copy.
@@ -20,19 +21,18 @@
 // path (device and inode: renamed, or a bind mount) or with another inode (the path: restored in
 // place). If the witness is gone, the line inside names it. The first row that fits:
 //
-//   opened by            the named directory             the witness
-//   a dry run            any                             is left alone: it plays in a copy
-//   a command            another one                     is read only. How far it was is noted: the
-//                                                        copy is stale as soon as the original goes
-//                                                        on
-//   a command, with      has the store no more           is taken over
+//   opened by            the named directory      the witness
+//   any                  this one                 is its own
+//   a dry run            another one              is left alone: it plays in a copy
+//   a node, a restart    has a live owner         is read only
+//     that names it      any                      is taken over: otherwise the original could run
+//                                                 the node later, and not know what was forgotten
+//                                                 here
+//   a command, with      has the store no more    is taken over
 //     Witness::Anew
-//   a node, a restart    has the store, and no live      is taken over: otherwise the original
-//     that names it      owner; or has it no more        could run the node later, and not know
-//                                                        what was forgotten here
-//   a node, a restart    has the store, and an owner     is read only
-//   any                  this one                        is its own
+//   a command            any                      is read only
 //
+// Who only reads it notes how far it was: the copy is stale as soon as the original goes on.
 // With another witness or none a copy is another store from then on.
 //
 // Which witness is asked:
