@@ -186,7 +186,7 @@ class Opening {
                      .database = std::move(database),
                      .state = state,
                      .witness = std::nullopt,
-                     .line = {},
+                     .line = MarkLine{},
                      .disagrees = inspection_.disagrees,
                      .had_mark = mark_.line && mark_.line->uuid == identity.uuid,
                      .witness_path_before = report_.created ? "" : identity.witness_path};
