@@ -488,8 +488,20 @@ BOOST_FIXTURE_TEST_CASE(a_torn_commit_is_damage_without_a_valid_mark, WithBench)
   bench.clock().Reboot();
   Put(bench, crash, crash.mark);
   const std::string mark = ReadFile(bench.mark());
-  std::string spoilt = mark;
-  spoilt[100] ^= 1;
+  const std::size_t second = mark.size() / 2;
+  const auto spoilt = [&](std::initializer_list<std::size_t> places) {
+    std::string content = mark;
+    for (const std::size_t place : places) content[place + 100] ^= 1;
+    return content;
+  };
+  // The second line is used if the first is spoilt, and says what it says.
+  MarkLine ahead = crash.Begun();
+  ahead.acknowledged = crash.sequence + 1;
+  WriteMark(bench.store(), ahead);
+  const std::string ahead_line = ReadFile(bench.mark()).substr(second);
+  const std::string first_is_behind = mark.substr(0, second) + ahead_line;
+  std::string second_is_ahead = first_is_behind;
+  second_is_ahead[100] ^= 1;
   const struct {
     const char* name;
     std::optional<std::string> content;
@@ -497,11 +509,15 @@ BOOST_FIXTURE_TEST_CASE(a_torn_commit_is_damage_without_a_valid_mark, WithBench)
   } kCases[] = {
       {"missing", std::nullopt, Found::kDamage},
       {"empty", "", Found::kDamage},
-      {"too short", mark.substr(0, mark.size() - 1), Found::kDamage},
+      {"too short", mark.substr(0, second - 1), Found::kDamage},
       {"too long", mark + mark, Found::kDamage},
       {"zeros", std::string(512, '\0'), Found::kDamage},
       {"garbage", std::string(512, 'x'), Found::kDamage},
-      {"spoilt", spoilt, Found::kDamage},
+      {"the first line is spoilt", spoilt({0}), Found::kTakenBack},
+      {"the second line is spoilt", spoilt({second}), Found::kTakenBack},
+      {"both lines are spoilt", spoilt({0, second}), Found::kDamage},
+      {"the first is spoilt, the second ahead", second_is_ahead, Found::kDamage},
+      {"the second is ahead", first_is_behind, Found::kTakenBack},
       {"whole", mark, Found::kTakenBack},
   };
   for (const auto& one : kCases) {

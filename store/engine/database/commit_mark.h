@@ -33,7 +33,7 @@ namespace waybill::internal {
 
 std::filesystem::path CommitMarkIn(const std::filesystem::path& directory);
 inline Result<MarkReading> ReadCommitMark(const std::filesystem::path& directory) {
-  return ReadMark(CommitMarkIn(directory));
+  return ReadMark(CommitMarkIn(directory), Lines::kTwo);
 }
 
 // The owner's. Begin, Acknowledge and Shut are called by one thread at a time.

@@ -80,6 +80,14 @@ std::optional<MarkLine> Parse(std::string_view text) {
   return are_ids && Format(line) == text ? std::optional(line) : std::nullopt;
 }
 
+// Of two the first that is valid: only the second can be older.
+std::optional<MarkLine> ParseFile(std::string_view content, Lines lines) {
+  if (lines == Lines::kOne) return Parse(content);
+  const std::size_t half = content.size() / 2;
+  auto line = Parse(content.substr(0, half));
+  return line ? line : Parse(content.substr(half));
+}
+
 // What a power cut leaves of a line that was being written: some of its begin, zeros, or nothing.
 bool IsUnfinished(std::string_view content) {
   const std::size_t last = content.find_last_not_of('\0');
@@ -96,7 +104,7 @@ MarkLine ShutAt(const std::array<std::uint8_t, 16>& uuid, std::uint64_t sequence
   return named;
 }
 
-Result<MarkReading> ReadMark(const std::filesystem::path& path) {
+Result<MarkReading> ReadMark(const std::filesystem::path& path, Lines lines) {
   MarkReading reading;
   struct stat st {};
   if (lstat(path.c_str(), &st) != 0) {
@@ -109,7 +117,7 @@ Result<MarkReading> ReadMark(const std::filesystem::path& path) {
   const auto content = ReadWholeFile(path, kMaxBytes);
   if (content) {
     reading.is_unfinished = IsUnfinished(*content);
-    reading.line = Parse(*content);
+    reading.line = ParseFile(*content, lines);
   } else if (content.error().code == ErrorCode::kNotFound) {
     reading.exists = false;
   } else if (content.error().code != ErrorCode::kLimitExceeded) {
@@ -122,13 +130,14 @@ Result<MarkFile> MarkFile::Replace(const std::filesystem::path& path, const Mark
   TRY(MakePrivateDirectory(path.has_parent_path() ? path.parent_path() : "."));
   TRY(WriteFileDurably(path, Format(line)));
   auto file = TRY(OpenFile(path, O_RDWR));
-  return MarkFile(path, std::move(file));
+  return MarkFile(path, std::move(file), Lines::kOne);
 }
 
-Result<MarkFile> MarkFile::WriteOver(const std::filesystem::path& path, const MarkLine& line) {
+Result<MarkFile> MarkFile::WriteOver(const std::filesystem::path& path, const MarkLine& line,
+                                     Lines lines) {
   auto file = TRY(OpenFile(path, O_RDWR | O_CREAT));
-  MarkFile mark(path, std::move(file));
-  const std::string content = Format(line);
+  MarkFile mark(path, std::move(file), lines);
+  const std::string content = mark.ContentOf(line);
   if (ftruncate(mark.file_.get(), static_cast<off_t>(content.size())) != 0) {
     return SystemError(errno, "write", path);
   }
@@ -139,7 +148,12 @@ Result<MarkFile> MarkFile::WriteOver(const std::filesystem::path& path, const Ma
 }
 
 Result<void> MarkFile::Write(const MarkLine& line) const {
-  return PWriteAll(file_, Format(line), 0, path_);
+  return PWriteAll(file_, ContentOf(line), 0, path_);
+}
+
+std::string MarkFile::ContentOf(const MarkLine& line) const {
+  const std::string text = Format(line);
+  return lines_ == Lines::kTwo ? text + text : text;
 }
 
 }  // namespace waybill::internal

@@ -10,6 +10,9 @@
 // CLOCK_BOOTTIME, device and inode are the directory's in which the store lies. Written in place
 // after each commit, and not synced: what changes lies in one sector. A change of the directory is
 // synced.
+//
+// Inside the line stands twice, written as one: the disk may take the page while it is written, or
+// somebody may copy the file, and then one of the two is whole.
 
 #ifndef WAYBILL_STORE_ENGINE_DATABASE_MARK_LINE_H_
 #define WAYBILL_STORE_ENGINE_DATABASE_MARK_LINE_H_
@@ -49,8 +52,10 @@ struct MarkReading {
       false;  // it is empty, or begins as a line does, also with zeros for the rest
   std::optional<MarkLine> line;  // nullopt although `exists`: not valid
 };
+// How often the line stands in the file: twice inside, once outside.
+enum class Lines : std::uint8_t { kOne = 1, kTwo = 2 };
 // Of a name that leads to no regular file nothing is read. The system's errors are errors.
-Result<MarkReading> ReadMark(const std::filesystem::path& path);
+Result<MarkReading> ReadMark(const std::filesystem::path& path, Lines lines = Lines::kOne);
 
 // The file in one of the two places.
 class MarkFile {
@@ -58,9 +63,10 @@ class MarkFile {
   // In the place of what is there, through a file beside it: whatever happens, no half of a line is
   // under the name. Makes its directory, but not the parent's.
   static Result<MarkFile> Replace(const std::filesystem::path& path, const MarkLine& line);
-  // The same in the file that is there, for which a full disk has room. After an error it has the
-  // old line, the new one, or none.
-  static Result<MarkFile> WriteOver(const std::filesystem::path& path, const MarkLine& line);
+  // The same in the file that is there, for which a full disk has room. After an error it
+  // has the old line, the new one, or none.
+  static Result<MarkFile> WriteOver(const std::filesystem::path& path, const MarkLine& line,
+                                    Lines lines = Lines::kTwo);
 
   // A line with the same directory. Not synced.
   Result<void> Write(const MarkLine& line) const;
@@ -69,10 +75,13 @@ class MarkFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  MarkFile(std::filesystem::path path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
+  MarkFile(std::filesystem::path path, Fd file, Lines lines)
+      : path_(std::move(path)), file_(std::move(file)), lines_(lines) {}
+  std::string ContentOf(const MarkLine& line) const;
 
   std::filesystem::path path_;
   Fd file_;
+  Lines lines_;
 };
 
 }  // namespace waybill::internal

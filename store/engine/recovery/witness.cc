@@ -14,7 +14,7 @@ Result<WitnessFile> WitnessFile::Open(const std::filesystem::path& path, const M
 void WitnessFile::Retire(const std::filesystem::path& path, const MarkLine& last) {
   const auto reading = ReadMark(path);
   if (!reading || !reading->line || reading->line->uuid != last.uuid) return;
-  static_cast<void>(MarkFile::WriteOver(path, last).has_value());
+  static_cast<void>(MarkFile::WriteOver(path, last, Lines::kOne).has_value());
 }
 
 void WitnessFile::Advance(std::uint64_t commit_sequence) noexcept {
