@@ -153,6 +153,12 @@ Result<std::string> CheckNew(const NodeStoreOptions& options, const std::filesys
                      ", and would be lost or put back with it; nothing was changed",
                  "keep it elsewhere, by convention in the kubelet directory"};
   }
+  if (path.filename() == "commit.mark") {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the witness " + path.string() +
+                     " would take the place of a store's own mark; nothing was changed",
+                 "keep it elsewhere, by convention in the kubelet directory"};
+  }
   TRY(CheckPlace(path));
   std::filesystem::path foreign = path;
   auto is_foreign = TRY(IsForeign(foreign));
@@ -421,6 +427,10 @@ Result<void> SettleSigns(const NodeStoreOptions& options, const Signs& signs,
     const auto place = WithoutTrailingSlashes(std::filesystem::absolute(options.directory));
     store.line.directory_id = TRY(FileIdOf(place));
     store.line.directory = place.string();
+    // A trial goes on by itself: once the original does, too, their numbers tell nothing.
+    const bool is_trial =
+        options.leaves_witness && signs.witness && signs.witness->uuid == known.uuid;
+    if (is_trial) identity.left_witness_at = signs.witness->acknowledged;
   }
   if (forks) {
     // Its commits would have the numbers of the original's.
