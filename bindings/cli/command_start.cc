@@ -160,7 +160,10 @@ Result<void> CopyStore(const fs::path& store, const fs::path& copy) {
   } else {
     TRY(internal::CheckNewDirectory(store));
   }
+  // Somebody may have made it since.
   TRY(internal::MakePrivateDirectory(copy));
+  TRY(internal::CheckPrivateDirectory(copy));
+  if (!fs::is_empty(copy)) return BadFlag(kFlag, copy.string() + " is not empty", "name another");
   for (const char* name :
        {"data.mdb", "lock.mdb", "commit.mark", "owner.lock", "backup", "quarantine"}) {
     std::error_code error;

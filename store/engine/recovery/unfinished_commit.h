@@ -15,8 +15,7 @@
 //      take pages for written that never reached the disk, and may drop them; written again, they
 //      are flushed again. Then walk again: that is what is on the disk.
 //   4  Flush data.mdb, with its size, unless the mark is shut at the newest commit. The mark is
-//   shut
-//      once the store has said itself what it found (stale.h).
+//      shut once the store has said itself what it found (stale.h).
 //   5  The first commit flushes twice: pages of the one that was taken back, with its transaction
 //      ID, may lie where the next one's will.
 //

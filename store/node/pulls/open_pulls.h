@@ -46,8 +46,8 @@ Result<void> RemovePull(StoreTxn& txn, const EndingPull& pull);
 // last end.
 Result<void> EndPull(StoreTxn& txn, const EndingPull& pull, const Ended& ended);
 
-// An intent that an earlier process or a kubelet left: a pull of unknown
-// end, which ended now. When a machine of theirs booted since can't be told: wall clocks jump.
+// An intent that an earlier process or a kubelet left: a pull of unknown end, which ended now. When
+// a machine of theirs booted since can't be told: wall clocks jump.
 Result<void> TakeOverIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
                             Timestamp began, const BootTime& now);
 // Stores one of another database.
