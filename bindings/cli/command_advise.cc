@@ -40,8 +40,8 @@ constexpr std::uint64_t kMostPullsPerDay = 1'000'000;
 
 std::string Notes() {
   std::string text =
-      "Answers from simulated nodes; what neither a flag nor a trace or store states is the\n"
-      "preset's, of these the one most like it:";
+      "Answers come from simulated nodes. What no flag, trace or store states is taken from\n"
+      "the preset that is most like the node:";
   for (const NodeShape& p : kPresets) {
     text +=
         fmt::format("\n  {:<8} {:.0f} pods, {:.0f} images, {:.0f} tenants, {:g} Secrets an image",

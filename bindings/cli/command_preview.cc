@@ -302,8 +302,8 @@ Command PreviewCommand() {
           R"(For each container, init and ephemeral ones and image volumes included: it runs with
 what is there; it must pull, with which pull Secrets; or it can't start, and why. 1 if
 something can't start. AlwaysPullImages is the admission plugin, under which every
-container pulls. Nothing is changed. Of a kubelet's directory, or a store
-of an older schema, `waybill start --no-witness --dry-run-in DIR` makes one to preview.
+container pulls. Nothing is changed. To preview a kubelet's directory, or a store of
+an older schema, run `waybill start --no-witness --dry-run-in DIR`, and name DIR.
 Of Secrets the credentials are hashed and wiped, and nothing of them is shown.)",
       .examples =
           R"(kubectl get pods -A -o json >pods.json; crictl images -o json >images.json

@@ -163,7 +163,9 @@ Result<void> CopyStore(const fs::path& store, const fs::path& copy) {
   // Somebody may have made it since.
   TRY(internal::MakePrivateDirectory(copy));
   TRY(internal::CheckPrivateDirectory(copy));
-  if (!fs::is_empty(copy)) return BadFlag(kFlag, copy.string() + " is not empty", "name another");
+  if (std::error_code error; !fs::is_empty(copy, error)) {
+    return BadFlag(kFlag, copy.string() + " is not empty", "name another");
+  }
   for (const char* name :
        {"data.mdb", "lock.mdb", "commit.mark", "owner.lock", "backup", "quarantine"}) {
     std::error_code error;
@@ -204,8 +206,8 @@ class StartCall final : public StoreCall {
     flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects",
                  kSeldom);
     flags.Value("--dry-run-in", &dry_run_in_, "DIR",
-                "say what would be done, and change nothing: it is done to a\n"
-                "copy of the store in DIR, which does not exist yet, and stays",
+                "try it on a copy of the store, and change nothing else. The copy\n"
+                "is made in DIR, a new directory, and stays",
                 Length());
     flags.Switch("--strict", &strict_,
                  "exit with 3 if the store is distrustful in the end, after the report", kSeldom);

@@ -110,7 +110,7 @@ std::optional<MarkLine> MarkIn(const fs::path& store) {
 void WriteMark(const fs::path& store, const MarkLine& mark) {
   fs::remove(store / "commit.mark");
   if (!mark.open) {
-    Must(internal::MarkFile::WriteOver(store / "commit.mark", mark));
+    Must(internal::WriteCommitMark(store, mark));
     return;
   }
   const BootClock clock = [&mark] { return BootTime{mark.boot_id, mark.written}; };

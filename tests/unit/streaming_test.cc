@@ -702,8 +702,8 @@ BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
   // Without the mark that lay beside it every token would be void.
   const internal::Inspection found = InspectPath(scene.directory() / "data.mdb");
   const std::uint64_t sequence = found.state.value().commit_sequence;
-  Must(internal::MarkFile::WriteOver(scene.directory() / "commit.mark",
-                                     internal::ShutAt(found.identity.value().uuid, sequence)));
+  Must(internal::WriteCommitMark(scene.directory(),
+                                 internal::ShutAt(found.identity.value().uuid, sequence)));
   StreamingOptions options = scene.Options();
   options.witness = Witness::None();
   scene.Start(options);

@@ -40,7 +40,7 @@ Result<void> CommitMark::Write() {
   if (file_) return file_->Write(line_);
   // Before the disk says "open": without the thread, acknowledgements might stay unflushed.
   flusher_ = std::jthread([this](const std::stop_token& stop) { FlushNowAndThen(stop); });
-  file_ = TRY(MarkFile::WriteOver(path_, line_));
+  file_ = TRY(WriteCommitMark(path_.parent_path(), line_));
   return {};
 }
 

@@ -35,6 +35,10 @@ std::filesystem::path CommitMarkIn(const std::filesystem::path& directory);
 inline Result<MarkReading> ReadCommitMark(const std::filesystem::path& directory) {
   return ReadMark(CommitMarkIn(directory), Lines::kTwo);
 }
+inline Result<MarkFile> WriteCommitMark(const std::filesystem::path& directory,
+                                        const MarkLine& line) {
+  return MarkFile::WriteOver(CommitMarkIn(directory), line, Lines::kTwo);
+}
 
 // The owner's. Begin, Acknowledge and Shut are called by one thread at a time.
 class CommitMark {

@@ -8,10 +8,10 @@
 //
 // Single spaces, numbers of 20 digits. `begun` and `acknowledged` are commit sequences, the time is
 // CLOCK_BOOTTIME, device and inode are the directory's in which the store lies. Written in place
-// after each commit, and not synced: what changes lies in one sector. A change of the directory is
-// synced.
+// after each commit, and not synced: what changes of the first line lies in one sector. A change of
+// the directory is synced.
 //
-// Inside the line stands twice, written as one: the disk may take the page while it is written, or
+// Inside the line stands twice, written by one call: the disk may take the page meanwhile, or
 // somebody may copy the file, and then one of the two is whole.
 
 #ifndef WAYBILL_STORE_ENGINE_DATABASE_MARK_LINE_H_
@@ -48,12 +48,12 @@ MarkLine ShutAt(const std::array<std::uint8_t, 16>& uuid, std::uint64_t sequence
 
 struct MarkReading {
   bool exists = false;
-  bool is_unfinished =
-      false;  // it is empty, or begins as a line does, also with zeros for the rest
+  // It is empty, or begins as a line does, also with zeros for the rest.
+  bool is_unfinished = false;
   std::optional<MarkLine> line;  // nullopt although `exists`: not valid
 };
 // How often the line stands in the file: twice inside, once outside.
-enum class Lines : std::uint8_t { kOne = 1, kTwo = 2 };
+enum class Lines : std::uint8_t { kOne, kTwo };
 // Of a name that leads to no regular file nothing is read. The system's errors are errors.
 Result<MarkReading> ReadMark(const std::filesystem::path& path, Lines lines = Lines::kOne);
 
@@ -63,10 +63,10 @@ class MarkFile {
   // In the place of what is there, through a file beside it: whatever happens, no half of a line is
   // under the name. Makes its directory, but not the parent's.
   static Result<MarkFile> Replace(const std::filesystem::path& path, const MarkLine& line);
-  // The same in the file that is there, for which a full disk has room. After an error it
-  // has the old line, the new one, or none.
+  // The same in the file that is there, for which a full disk has room. After an error it has the
+  // old lines, the new ones, or none.
   static Result<MarkFile> WriteOver(const std::filesystem::path& path, const MarkLine& line,
-                                    Lines lines = Lines::kTwo);
+                                    Lines lines);
 
   // A line with the same directory. Not synced.
   Result<void> Write(const MarkLine& line) const;

@@ -116,9 +116,8 @@ Result<void> InstallDatabase(const std::filesystem::path& directory, const NewDa
   // of no commit of the new database that it may be taken back, and acknowledges no later one:
   // `made.sequence` is past it.
   TRY(RenameDurably(PreparationIn(directory) / "data.mdb", directory / "data.mdb"));
-  const std::filesystem::path mark = CommitMarkIn(directory);
-  if (!MarkFile::WriteOver(mark, ShutAt(made.identity.uuid, made.sequence + 1))) {
-    if (auto r = RemoveFile(mark); !r) return r;
+  if (!WriteCommitMark(directory, ShutAt(made.identity.uuid, made.sequence + 1))) {
+    if (auto r = RemoveFile(CommitMarkIn(directory)); !r) return r;
   }
   if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
   // Best effort: the database is in place, and the next opening clears the rest.

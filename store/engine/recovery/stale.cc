@@ -153,13 +153,14 @@ Result<std::string> CheckNew(const NodeStoreOptions& options, const std::filesys
                      ", and would be lost or put back with it; nothing was changed",
                  "keep it elsewhere, by convention in the kubelet directory"};
   }
-  if (path.filename() == "commit.mark") {
+  TRY(CheckPlace(path));
+  const auto as_mark = TRY(ReadMark(path, Lines::kTwo));
+  if (as_mark.line) {
     return Error{ErrorCode::kInvalidArgument,
                  "the witness " + path.string() +
                      " would take the place of a store's own mark; nothing was changed",
-                 "keep it elsewhere, by convention in the kubelet directory"};
+                 "name another file, by convention in the kubelet directory"};
   }
-  TRY(CheckPlace(path));
   std::filesystem::path foreign = path;
   auto is_foreign = TRY(IsForeign(foreign));
   if (!is_foreign) is_foreign = TRY(IsForeign(foreign += ".tmp"));  // it is made through that
@@ -391,7 +392,7 @@ Result<void> SettleMark(const NodeStoreOptions& options, const MarkReading& foun
   const BootTime now = options.boot_clock();
   line.boot_id = now.boot_id;
   line.written = now.nanoseconds;
-  const auto written = MarkFile::WriteOver(CommitMarkIn(options.directory), line);
+  const auto written = WriteCommitMark(options.directory, line);
   // One that is shut may be behind.
   if (!written && !is_shut) return written.error();
   return {};
@@ -414,7 +415,9 @@ Result<void> SettleSigns(const NodeStoreOptions& options, const Signs& signs,
   const bool is_copy = of_wanted.has_value();
   const std::filesystem::path path = is_copy ? before : wanted;
   const bool moves = path.empty() || !IsSameFile(before, path);
-  const bool forks = of_before && moves;
+  // A trial without the witness would be one more store of the original's name.
+  const bool leaves_it = options.leaves_witness && !before.empty();
+  const bool forks = moves && (of_before || leaves_it);
   Identity identity = known;
   identity.witness_path = path.string();
   identity.left_witness_at = 0;

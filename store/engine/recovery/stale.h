@@ -23,7 +23,7 @@
 //
 //   opened by            the named directory      the witness
 //   any                  this one                 is its own
-//   a dry run            another one              is left alone: it plays in a copy
+//   a dry run            any                      is read only: it plays in a copy
 //   a node, a restart    has a live owner         is read only
 //     that names it      any                      is taken over: otherwise the original could run
 //                                                 the node later, and not know what was forgotten

@@ -100,7 +100,7 @@ Result<void> TakeBack(const std::filesystem::path& directory, const Fd& file,
   mark.boot_id = now.boot_id;
   mark.written = now.nanoseconds;
   mark.begun = std::max(mark.begun, whole.state->commit_sequence + 1);
-  TRY(MarkFile::WriteOver(CommitMarkIn(directory), mark));
+  TRY(WriteCommitMark(directory, mark));
   if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r;
   if (auto r = SyncDirectory(directory); !r) return r;
   const off_t offset = whole.newer_meta == 0 ? static_cast<off_t>(whole.page_bytes) : 0;
