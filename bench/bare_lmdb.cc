@@ -100,7 +100,7 @@ void BareLmdb::Open() {
   Check(mdb_env_open(env_, directory_.c_str(), flags, 0600), "open");
   Transaction tables(env_, is_new ? 0 : MDB_RDONLY);
   for (const auto& [table, kept] :
-       {std::pair(internal::Table::kPulled, &records_), {internal::Table::kIntents, &intents_}}) {
+       {std::pair(internal::Table::kImages, &records_), {internal::Table::kIntents, &intents_}}) {
     Check(mdb_dbi_open(tables.get(), SpecOf(table).name, is_new ? MDB_CREATE : 0, kept),
           "open a table");
   }

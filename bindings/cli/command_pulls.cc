@@ -8,7 +8,7 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
-#include "store/node/evidence/judge.h"
+#include "store/images/judge.h"
 
 namespace waybill::cli {
 namespace {

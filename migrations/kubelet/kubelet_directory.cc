@@ -18,12 +18,13 @@
 #include "store/base/options.h"
 #include "store/base/try.h"
 #include "store/engine/trust/trust.h"
-#include "store/node/images/spellings.h"
-#include "store/node/pulls/open_pulls.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/open_pulls_table.h"
+#include "store/images/gap.h"
+#include "store/images/images.h"
+#include "store/images/open_pulls.h"
+#include "store/images/proofs.h"
+#include "store/images/pull_row.h"
+#include "store/images/revoked.h"
 #include "store/node/records/typed_tables.h"
-#include "store/node/upkeep/gap.h"
 #include "waybill/values.h"
 
 namespace waybill::internal {
@@ -100,39 +101,28 @@ Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>
 // What the store has of a ref that a file is about.
 struct KnownRef {
   bool known = false;
-  // Otherwise: the record of another file of this import, for another spelling of the image.
-  std::optional<ImagePulledRecord> sibling;
+  // Otherwise: the row that another file of this import made, for another alias of the image.
+  std::optional<ImageRow> sibling = {};
 };
 
-// Closed rules look under any spelling, since an export writes a record under each. `since`: the
-// commit before this import.
-Result<KnownRef> LookUpRef(const StoreTxn& txn, const std::string& image_ref, Mode rules,
+// `since`: the commit before this import.
+Result<KnownRef> LookUpRef(const Images& images, const std::string& image_ref,
                            std::uint64_t since) {
-  KnownRef result;
-  result.known = TRY(AnyRecordOf(txn, image_ref));
-  std::vector<std::string> refs{image_ref};
-  if (rules == Mode::kStrict) refs = TRY(RefsOfImage(txn, image_ref));
-  for (const std::string& ref : refs) {
-    auto quarantined = TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref));
-    result.known = result.known || quarantined;
-    if (ref == image_ref) continue;
-    if (!TRY(AnyRecordOf(txn, ref))) continue;
-    auto record = FindRecord(txn, ref, "");
-    if (record && *record && (*record)->stamp > since) {
-      result.sibling = std::move(**record);
-    } else {
-      result.known = true;
-    }
-  }
-  return result;
+  if (TRY(images.IsUnreadable(image_ref))) return KnownRef{.known = true};
+  const auto home = TRY(images.Home(image_ref));
+  if (!TRY(images.AnyRecorded(home))) return KnownRef{};
+  const ImageRow row = TRY(images.FindOrMake(home));
+  const bool is_fresh = row.pulled && row.stamp > since && row.Ref() != image_ref;
+  return is_fresh ? KnownRef{.sibling = row} : KnownRef{.known = true};
 }
 
 class Importer {
  public:
-  Importer(StoreTxn& txn, const std::filesystem::path& image_manager,
+  Importer(Images& images, const std::filesystem::path& image_manager,
            const ExportManifest* exported, bool without_credentials, const ImportOptions& options,
            std::uint64_t since, ImportReport& report)
-      : txn_(txn),
+      : images_(images),
+        txn_(images.txn()),
         image_manager_(image_manager),
         exported_(exported),
         without_credentials_(without_credentials),
@@ -201,15 +191,9 @@ class Importer {
     return OpenPullOfAnything(txn_, options_.now);
   }
 
-  // Closed rules look under any spelling.
   Result<bool> IsRecorded(const std::string& image_ref) {
-    auto exact = AnyRecordOf(txn_, image_ref);
-    if (!exact || *exact || options_.rules == Mode::kKubelet) return exact;
-    auto refs = TRY(RefsOfImage(txn_, image_ref));
-    for (const std::string& ref : refs) {
-      if (TRY(AnyRecordOf(txn_, ref))) return true;
-    }
-    return false;
+    const auto home = TRY(images_.Home(image_ref));
+    return images_.AnyRecorded(home);
   }
 
   Result<void> TakeIntent(const std::string& image) {
@@ -217,28 +201,46 @@ class Importer {
     return TakeOverIntent(txn_, image, "", txn_.now(), options_.now);
   }
 
-  Result<void> TakeContent(const KubeletFile& file, ImagePulledRecord record) {
+  Result<void> TakeContent(const KubeletFile& file, const ImagePulledRecord& record) {
+    PulledPart part{.last_updated = record.last_updated, .entries = record.credential_mapping};
     if (IsOwnClosing(file)) {
-      record.closed_because = "waybill kept it closed for a kubelet without waybill";
+      part.closed_because = "waybill kept it closed for a kubelet without waybill";
       // No operator closed it, so an import that the runtime shows opens it again.
-      record.closed_by_list = true;
+      part.closed_by = ClosedBy::kList;
     }
-    auto found = TRY(LookUpRef(txn_, record.image_ref, options_.rules, since_));
+    const auto found = TRY(LookUpRef(images_, record.image_ref, since_));
     if (found.known) {
       ++report_.known_refs;
       return {};
     }
-    if (without_credentials_) record.credential_mapping.clear();
+    if (without_credentials_) part.entries.clear();
     ++report_.records;
-    if (found.sibling) {
-      const std::string ref = found.sibling->image_ref;
-      const bool is_newer = record.last_updated >= found.sibling->last_updated;
-      record = TRY(is_newer ? Unite(txn_, std::move(record), std::move(*found.sibling))
-                            : Unite(txn_, std::move(*found.sibling), std::move(record)));
-      record.image_ref = ref;
+    return Put(record.image_ref, std::move(part), found.sibling);
+  }
+
+  Result<void> Put(const std::string& image_ref, PulledPart part,
+                   const std::optional<ImageRow>& sibling) {
+    const auto home = TRY(images_.Home(image_ref));
+    ImageRow row = TRY(images_.FindOrMake(home));
+    const ClosedBy word = WordOfOperator(row);
+    row = Present(std::move(row));
+    row.absent = 0;
+    row.ref = image_ref;
+    row.pulled = std::move(part);
+    if (word == ClosedBy::kOperator) row.pulled->closed_by = word;
+    if (images_.learns_aliases()) AddAlias(row, image_ref);
+    if (sibling) {
+      // Neither may bring back what was revoked.
+      ImageRow other = *sibling;
+      TRY(LeaveOutRevoked(images_, other));
+      TRY(LeaveOutRevoked(images_, row));
+      const bool is_newer = row.pulled->last_updated >= other.pulled->last_updated;
+      (is_newer ? row : other).stamp = 1;
+      (is_newer ? other : row).stamp = 0;
+      row = Unite(std::move(row), std::move(other), AgingIn(txn_));
+      row.ref = sibling->Ref();
     }
-    if (options_.rules == Mode::kStrict) TRY(LearnRef(txn_, record.image_ref));
-    return StoreRecord(txn_, std::move(record));
+    return images_.Put(std::move(row), Images::Confirms::kYes);
   }
 
   // The store's record may have gone with its image. A kubelet that ran alone since, and pulled the
@@ -249,20 +251,19 @@ class Importer {
       ++report_.unchanged;
       return {};
     }
-    auto found = TRY(LookUpRef(txn_, known.image_ref, options_.rules, since_));
-    auto entry = TRY(FindLedgerEntry(txn_, known.image_ref, ""));
-    if (found.known || found.sibling || entry) {
+    const auto found = TRY(LookUpRef(images_, known.image_ref, since_));
+    const auto home = TRY(images_.Home(known.image_ref));
+    const ImageRow row = TRY(images_.FindOrMake(home));
+    if (found.known || found.sibling || (row.preloaded && row.absent == 0)) {
       ++report_.unchanged;
       return {};
     }
     ++report_.records;
-    ImagePulledRecord record;
-    record.image_ref = known.image_ref;
-    record.last_updated = txn_.now();
-    record.closed_because = "the kubelet has a record of it, and waybill's was removed";
-    record.closed_by_list = true;
-    if (options_.rules == Mode::kStrict) TRY(LearnRef(txn_, record.image_ref));
-    return StoreRecord(txn_, std::move(record));
+    return Put(known.image_ref,
+               {.last_updated = txn_.now(),
+                .closed_because = "the kubelet has a record of it, and waybill's was removed",
+                .closed_by = ClosedBy::kList},
+               std::nullopt);
   }
 
   Result<void> TakeContent(const KubeletFile& file, const ImagePullIntent& intent) {
@@ -286,6 +287,7 @@ class Importer {
                     EncodePreloadedValue(record));
   }
 
+  Images& images_;
   StoreTxn& txn_;
   const std::filesystem::path& image_manager_;
   const ExportManifest* const exported_;  // null: does not look for a gap
@@ -298,7 +300,8 @@ class Importer {
 
 }  // namespace
 
-Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
+Result<void> ImportKubeletDirectory(Committer& committer, Aliases& aliases,
+                                    const std::filesystem::path& directory,
                                     const ImportOptions& options, const Progress& progress,
                                     ImportReport& report) {
   TRY(OpenDirectory(directory));
@@ -338,7 +341,8 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     ImportReport step;
     TRY(committer.Run([&](StoreTxn& txn) -> Result<void> {
       step = report;  // the change may run twice
-      Importer importer(txn, image_manager, exported ? &*exported : nullptr, without_credentials,
+      Images images(txn, aliases);
+      Importer importer(images, image_manager, exported ? &*exported : nullptr, without_credentials,
                         options, since, step);
       for (const KubeletFile& file : files) TRY(importer.Take(file));
       return {};

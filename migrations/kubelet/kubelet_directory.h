@@ -9,6 +9,7 @@
 
 #include "store/base/files.h"
 #include "store/engine/database/committer.h"
+#include "store/images/aliases.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -23,7 +24,7 @@ namespace waybill::internal {
 //
 // `taken_over_before`: a new or changed file shows that a kubelet ran without waybill. In the
 // transaction that takes the first such file the store turns distrustful for that reason
-// (store/node/upkeep/gap.h).
+// (store/images/gap.h).
 //
 // A file that was taken before, and whose image is on the node but has neither record nor ledger
 // entry any more: its record went with the image, and the image came back, by a kubelet that ran
@@ -45,7 +46,8 @@ struct ImportOptions {
   // The runtime's complete list; null: not known.
   const std::vector<ListedImage>* images_on_node = nullptr;
 };
-Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
+Result<void> ImportKubeletDirectory(Committer& committer, Aliases& aliases,
+                                    const std::filesystem::path& directory,
                                     const ImportOptions& options, const Progress& progress,
                                     ImportReport& report);
 

@@ -69,9 +69,13 @@ class Exporter {
     for (const QuarantinedFile& entry : content.quarantine) {
       if (entry.kind == QuarantineKind::kImageRef) quarantined_.insert(entry.sha256);
     }
-    for (const SpellingRow& row : content.spellings) rows_.emplace(row.spelling, &row);
-    for (const PreloadedImage& entry : content.ledger) {
-      if (content.has_evidence && entry.runtime_handler.empty()) ledger_.insert(entry.image_ref);
+    for (const ImageRow& row : content.rows) {
+      rows_[row.subject].push_back(&row);
+      if (row.alias) owners_[row.subject] = row.alias->image;
+      for (const std::string& alias : row.aliases) {
+        const auto [at, is_new] = owners_.try_emplace(SpellingOf(alias), row.subject);
+        if (!is_new && at->second != row.subject) at->second.clear();  // two images have it
+      }
     }
   }
 
@@ -107,37 +111,22 @@ class Exporter {
   Result<void> WriteRecords() {
     if (auto r = Begin(KubeletFolder::kPulled); !r) return r;
     if (auto r = WriteQuarantine(QuarantineKind::kImageRef); !r) return r;
-    struct OfOneRef {
-      const ImagePulledRecord* of_default = nullptr;
-      std::optional<Timestamp> last_updated;
-    };
-    std::map<std::string_view, OfOneRef> refs;
-    for (const ImagePulledRecord& record : content_.records) {
-      OfOneRef& known = refs[record.image_ref];
-      if (record.runtime_handler.empty()) known.of_default = &record;
-      known.last_updated = std::max(known.last_updated, record.last_updated);
-    }
-    for (const auto& [image_ref, known] : refs) {
-      ImagePulledRecord record;
-      if (known.of_default != nullptr) record = *known.of_default;
-      record.image_ref = image_ref;
-      record.last_updated = known.last_updated;
-      if (content_.has_evidence && InQuarantine(SpellingsOf(record.image_ref))) {
-        record.credential_mapping.clear();
-      }
-      auto written = TRY(WriteRecord(record));
-      if (written && known.of_default == nullptr) ++report_.without_credentials;
+    for (const auto& [subject, rows] : rows_) {
+      const OfOneImage image = Collect(rows);
+      if (image.row == nullptr) continue;
+      ImagePulledRecord record = RecordOf(image, subject);
+      record.image_ref = image.row->Ref();
+      const bool written = TRY(WriteRecord(record));
+      if (written && !image.row->runtime_handler.empty()) ++report_.without_credentials;
     }
     if (auto r = CarryOver(); !r) return r;
     if (content_.has_evidence) {
-      for (const auto& [image_ref, known] : refs) {
-        ImagePulledRecord record;
-        if (known.of_default != nullptr) record = *known.of_default;
-        record.last_updated = known.last_updated;
-        const auto spellings = SpellingsOf(std::string(image_ref));
-        if (InQuarantine(spellings)) record.credential_mapping.clear();
-        for (const std::string& spelling : spellings) {
-          record.image_ref = spelling;
+      for (const auto& [subject, rows] : rows_) {
+        const OfOneImage image = Collect(rows);
+        if (image.row == nullptr) continue;
+        ImagePulledRecord record = RecordOf(image, subject);
+        for (const std::string& text : TextsOf(subject)) {
+          record.image_ref = text;
           if (TRY(WriteSpelling(record))) ++report_.spellings;
         }
       }
@@ -145,11 +134,37 @@ class Exporter {
     return WriteUnknown();
   }
 
+  // The records of an image's copies. `row`: the default handler's, or else another's.
+  struct OfOneImage {
+    const ImageRow* row = nullptr;
+    std::optional<Timestamp> last_updated;
+  };
+  static OfOneImage Collect(const std::vector<const ImageRow*>& rows) {
+    OfOneImage image;
+    for (const ImageRow* row : rows) {
+      if (!row->pulled) continue;
+      if (image.row == nullptr || row->runtime_handler.empty()) image.row = row;
+      image.last_updated = std::max(image.last_updated, row->pulled->last_updated);
+    }
+    return image;
+  }
+
+  // A kubelet without handlers has the default's alone.
+  ImagePulledRecord RecordOf(const OfOneImage& image, const std::string& subject) const {
+    ImagePulledRecord record;
+    record.last_updated = image.last_updated;
+    const bool is_open = !content_.has_evidence || !InQuarantine(TextsOf(subject));
+    if (is_open && image.row->runtime_handler.empty()) {
+      record.credential_mapping = image.row->pulled->entries;
+    }
+    return record;
+  }
+
   // A record without credentials for each listed image of which nothing is known.
   Result<void> WriteUnknown() {
     if (!options_.images_on_node || (!content_.has_evidence && !content_.distrustful)) return {};
     for (const ListedImage& image : *options_.images_on_node) {
-      if (image.id.empty() || InLedger(image)) continue;
+      if (image.id.empty() || IsPreloaded(image)) continue;
       ImagePulledRecord record;
       record.last_updated = content_.now;
       std::vector<std::string> refs{image.id};
@@ -169,21 +184,24 @@ class Exporter {
     return {};
   }
 
-  // The spellings under which records are written, beside the ref itself.
-  std::vector<std::string> SpellingsOf(const std::string& image_ref) const {
+  // Every way to write the ref's image: records are written under each.
+  std::vector<std::string> TextsOf(const std::string& image_ref) const {
     std::vector<std::string> all = PlainSpellings(image_ref);
-    const std::string image = ImageOf(image_ref);
-    for (std::string& plain : PlainSpellings(image)) all.push_back(std::move(plain));
-    if (const auto at = rows_.find(image); at != rows_.end() && at->second->image == image) {
-      all.insert(all.end(), at->second->refs.begin(), at->second->refs.end());
+    const std::string home = Home(image_ref);
+    if (const auto at = rows_.find(home); at != rows_.end()) {
+      for (const ImageRow* row : at->second) {
+        const auto texts = internal::TextsOf(*row);
+        all.insert(all.end(), texts.begin(), texts.end());
+      }
     }
+    for (std::string& plain : PlainSpellings(home)) all.push_back(std::move(plain));
     return all;
   }
 
-  std::string ImageOf(const std::string& image_ref) const {
+  std::string Home(const std::string& image_ref) const {
     std::string own = SpellingOf(image_ref);
-    const auto at = rows_.find(own);
-    return at == rows_.end() || at->second->image.empty() ? own : at->second->image;
+    const auto at = owners_.find(own);
+    return at == owners_.end() || at->second.empty() ? own : at->second;
   }
 
   // Quarantine closes an image under every spelling; a kubelet finds it under the exact one only.
@@ -195,11 +213,15 @@ class Exporter {
   }
 
   // Of the default handler: a kubelet knows no others.
-  bool InLedger(const ListedImage& image) const {
-    std::vector<std::string> refs = SpellingsOf(image.id);
+  bool IsPreloaded(const ListedImage& image) const {
+    if (!content_.has_evidence) return false;
+    std::vector<std::string> refs = TextsOf(image.id);
     refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
     if (InQuarantine(refs)) return false;
-    return ledger_.contains(SpellingOf(image.id)) || ledger_.contains(ImageOf(image.id));
+    const auto at = rows_.find(Home(image.id));
+    return at != rows_.end() && std::ranges::any_of(at->second, [](const ImageRow* row) {
+             return row->runtime_handler.empty() && row->preloaded && row->absent == 0;
+           });
   }
 
   // Whether a readable record was written.
@@ -320,10 +342,10 @@ class Exporter {
   const UsernsExport& id_mappings_;
   KubeletFolder folder_ = KubeletFolder::kPulling;
   std::set<std::pair<std::string, Sha256Digest>> imported_;
-  std::map<std::string, const SpellingRow*> rows_;  // by spelling
-  std::set<std::string> quarantined_;               // of image refs, in hex
-  std::set<std::string> ledger_;                    // IDs
-  std::set<std::string> names_;                     // files in the folder so far
+  std::map<std::string, std::vector<const ImageRow*>> rows_;  // by subject
+  std::map<std::string, std::string> owners_;  // of digests: subjects; empty: of two images
+  std::set<std::string> quarantined_;          // of image refs, in hex
+  std::set<std::string> names_;                // files in the folder so far
   ExportReport report_;
 };
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/base/options.h"
-#include "store/node/records/evidence_tables.h"
+#include "store/images/image_row.h"
 #include "store/node/records/typed_tables.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
@@ -17,13 +17,12 @@ namespace waybill::internal {
 
 // The content of a store at one moment.
 struct ExportContent {
-  std::vector<ImagePulledRecord> records;
+  // The rows of images; of their credentials those that count, and have no end.
+  std::vector<ImageRow> rows;
   std::vector<ImagePullIntent> intents;
-  // Closed rules: evidence can't be told to a kubelet. So each listed image of which nothing is
-  // known gets a record without credentials, and each record is written under every spelling.
+  // Mode strict: evidence can't be told to a kubelet. So each listed image of which nothing is
+  // known gets a record without credentials, and each record is written under every alias.
   bool has_evidence = false;
-  std::vector<PreloadedImage> ledger;
-  std::vector<SpellingRow> spellings;
   std::vector<QuarantinedFile> quarantine;
   std::vector<ImagePreloadedRecord> preloaded;
   // The files that imports took. The store has the later state of their records.

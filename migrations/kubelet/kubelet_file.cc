@@ -13,7 +13,7 @@
 #include "store/base/options.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
-#include "store/node/records/pulled_record.h"
+#include "store/images/image_row.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 
@@ -67,7 +67,9 @@ Result<std::string> Decode(KubeletFile& file, const std::string& json) {
     case KubeletFolder::kPulled: {
       auto record = TRY(DecodePulledRecord(json));
       EndOfSecond(record.last_updated);
-      if (!EncodePulledRecordValue(record)) return too_large;
+      const ImageRow row{.subject = record.image_ref,
+                         .pulled = PulledPart{.entries = record.credential_mapping}};
+      if (!EncodeImage(row)) return too_large;
       file.content = record;
       return std::move(record.image_ref);
     }

@@ -14,14 +14,12 @@
 #include <vector>
 
 #include "migrations/steps/steps.h"
-#include "schema/v2/pulled_record_generated.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
+#include "store/images/images.h"
+#include "store/images/pull_row.h"
+#include "store/images/revoked.h"
 #include "store/node/handlers/runtime_handlers.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
-#include "store/node/records/revocations_table.h"
 #include "store/node/records/typed_tables.h"
 
 namespace waybill::internal {
@@ -31,26 +29,29 @@ namespace {
 
 Result<void> Up(StepRun&) { return {}; }
 
-bool SaysMoreThanV1(const PulledRecordView& record) {
-  return record.root().manifest_digest() != nullptr || record.root().platform() != nullptr ||
-         record.root().guest_platform() != nullptr;
+bool SaysMoreThanV1(const ImageRow& row) {
+  return row.pulled && (!row.pulled->manifest_digest.empty() || row.pulled->platform ||
+                        row.pulled->guest_platform);
 }
 
 // Leaves of a value what version 1 can hold.
 Result<void> LeaveToV1(Table table, std::vector<std::uint8_t>& payload) {
-  if (table != Table::kPulled || !SaysMoreThanV1(PulledRecordView(payload))) return {};
-  auto record = DecodePulledRecordValue(payload);
-  if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
-  record->credential_mapping.clear();
-  record->manifest_digest.clear();
-  record->platform.reset();
-  record->guest_platform.reset();
-  payload = TRY(EncodePulledRecordValue(*record));
+  if (table != Table::kImages) return {};
+  auto row = DecodeImage(payload);
+  if (!row) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
+  if (!SaysMoreThanV1(*row)) return {};
+  row->pulled->entries.clear();
+  row->pulled->manifest_digest.clear();
+  row->pulled->platform.reset();
+  row->pulled->guest_platform.reset();
+  payload = TRY(EncodeImage(*row));
   return {};
 }
 
 Result<void> Down(StepRun& run) {
-  TRY(CollapseHandlers(run.txn));
+  Aliases aliases;
+  Images images(run.txn, aliases);
+  TRY(CollapseHandlers(images));
   const Schema v1 = SchemaOf(1);
   const auto rewrites = [&](const TableSpec& spec) { return v1.has(spec) && spec.form == 2; };
   for (const TableSpec& spec : kTables) {
@@ -80,10 +81,20 @@ std::string HandlerOf(Payload payload) {
   return value ? value->runtime_handler : std::string();
 }
 
+std::string HandlerOfPulled(Payload payload) {
+  const ImageView view(payload);
+  return view.is_recorded() ? std::string(view.runtime_handler()) : std::string();
+}
+
+std::string HandlerOfPreloaded(Payload payload) {
+  const ImageView view(payload);
+  return view.has_preloaded() ? std::string(view.runtime_handler()) : std::string();
+}
+
 constexpr OfOthers kOfOthers[] = {
-    {Table::kPulled, "image", "to be verified again", HandlerOf<DecodePulledRecordValue>},
+    {Table::kImages, "image", "to be verified again", HandlerOfPulled},
     {Table::kIntents, "pull intent", "kept for the default one", HandlerOf<DecodeUnresolvedPull>},
-    {Table::kLedger, "preloaded image", "to be judged anew", HandlerOf<DecodeLedgerEntry>},
+    {Table::kImages, "preloaded image", "to be judged anew", HandlerOfPreloaded},
     {Table::kRevocations, "revocation", "kept for the default one", HandlerOf<DecodeRevocation>},
 };
 
@@ -102,10 +113,9 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     }
   }
   std::uint64_t manifests = 0;
-  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    if (payload.empty()) return true;
-    const PulledRecordView record(payload);
-    if (record.runtime_handler().empty() && SaysMoreThanV1(record)) ++manifests;
+  TRY(txn.ForEach(Table::kImages, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto row = DecodeImage(payload);
+    if (row && row->runtime_handler.empty() && SaysMoreThanV1(*row)) ++manifests;
     return true;
   }));
   if (manifests > 0) {

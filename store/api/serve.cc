@@ -11,9 +11,9 @@
 #include "store/api/door.h"
 #include "store/base/caught.h"
 #include "store/base/try.h"
+#include "store/images/pull_row.h"
 #include "store/node/facade/impl.h"
 #include "store/node/facade/node_store.h"
-#include "store/node/records/open_pulls_table.h"
 #include "waybill/store.h"
 #include "waybill/values.h"
 

@@ -13,6 +13,6 @@
 #include "migrations/kubelet/kubelet_file.h"
 #include "migrations/kubelet/kubelet_places.h"
 #include "migrations/kubelet/userns_file.h"
-#include "store/node/upkeep/gap.h"
+#include "store/images/gap.h"
 
 #endif  // WAYBILL_STORE_MAINTENANCE_FOR_THE_GUARD_H_

@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(so_does_whatever_else_opens_one) {
          Copied();
          WriteFile(
              copy / "data.mdb",
-             FlipUntil(copy / "data.mdb", "a value of table pulled-records-1 does not verify"));
+             FlipUntil(copy / "data.mdb", "a value of table images---------1 does not verify"));
          const OpeningReport report = Change(copy);
          BOOST_TEST(report.set_aside);
          BOOST_TEST(report.copy_of == store.directory().string());

@@ -261,7 +261,7 @@ void DeleteEntry(const RawTxn& txn, Table table) {
 BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
   using Change = void (*)(const RawTxn&, Table);
   for (const Change change : {Change{DeleteAll}, Change{DeleteEntry}}) {
-    for (const Table table : {Table::kPulled, Table::kIntents}) {
+    for (const Table table : {Table::kImages, Table::kIntents}) {
       ScratchStore victim(Mode::kStrict);
       victim.Pull(kImage, kRef, WithSecret(kSecretA));
       Must(victim->PutIntent({.image = kImage}));
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
         for (const std::string_view ref : {kRef, kRef2}) BOOST_TEST(victim.Check(kImage, ref).pull);
         BOOST_TEST(observer.Ask("unknown") == "pull");
         BOOST_TEST(observer.Ask("nobody") == "pull");
-        if (table == Table::kPulled) {
+        if (table == Table::kImages) {
           const auto record = victim->GetRecord({.image_ref = kRef});
           BOOST_TEST((!record && record.error().code == ErrorCode::kDamaged));
           BOOST_TEST(!victim->ListRecords().has_value());
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(rule_10_a_snapshot_older_than_its_id_is_not_believed) {
   const std::string done = InChild([&] {
     const RawStore raw(store.directory(), 0, kMaxReaders);
     RawTxn txn(raw);
-    DeleteAll(txn, Table::kPulled);
+    DeleteAll(txn, Table::kImages);
     txn.Commit();
     return std::string("done");
   });

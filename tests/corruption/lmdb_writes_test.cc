@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(rule_16_a_record_with_one_secret_is_small) {
   store.reset();
   std::size_t largest = 0;
   ForEachValue(dir / "store", [&](std::string_view table, MDB_val, MDB_val value) {
-    if (table == "pulled-records-1") largest = std::max(largest, value.mv_size);
+    if (table == "images---------1") largest = std::max(largest, value.mv_size);
   });
   BOOST_TEST_MESSAGE("the largest value: " << largest);
   BOOST_TEST(largest <= 320U);

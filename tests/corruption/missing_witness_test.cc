@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(every_older_file_with_the_witness_removed_and_another_one_n
 BOOST_AUTO_TEST_CASE(a_damaged_file_with_the_witness_removed_keeps_no_credentials) {
   const std::string older = History().front();
   PutBack(older);
-  WriteFile(database(), FlipUntil(database(), "a value of table pulled-records-1 does not verify"));
+  WriteFile(database(), FlipUntil(database(), "a value of table images---------1 does not verify"));
   fs::remove(store.witness());
   store.Start();
   const OpeningReport& report = store->recovery_report();

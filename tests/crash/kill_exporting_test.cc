@@ -37,10 +37,8 @@ std::uint32_t HostIdOf(std::size_t pod) { return static_cast<std::uint32_t>((pod
 ExportContent SomeContent() {
   ExportContent content;
   for (int i = 0; i < 5; ++i) {
-    ImagePulledRecord record;
-    record.image_ref = "new " + std::to_string(i);
-    record.last_updated = kNow;
-    content.records.push_back(record);
+    content.rows.push_back({.subject = "new " + std::to_string(i),
+                            .pulled = internal::PulledPart{.last_updated = kNow}});
     content.intents.push_back({"new " + std::to_string(i)});
   }
   content.preloaded = {{"new", kNow, {"x"}}};

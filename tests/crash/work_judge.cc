@@ -129,8 +129,11 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
                               [&](const ListedImage& image) { return image.id == one; });
         };
       };
-      std::erase_if(held_.entries, goes(fresh_->entries));
-      const auto record_goes = goes(fresh_->records);
+      const auto entry_goes = goes(fresh_->entries);
+      std::erase_if(held_.entries, entry_goes);
+      const auto record_goes = [&, is_old = goes(fresh_->records)](const std::string& one) {
+        return is_old(one) && entry_goes(one);
+      };
       // An operator's closing waits for its image.
       std::erase_if(held_.records, [&](const std::string& one) {
         if (!record_goes(one)) return false;

@@ -6,8 +6,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/open_pulls_table.h"
+#include "store/base/image_spellings.h"
+#include "store/images/image_row.h"
+#include "store/images/pull_row.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace waybill::internal;
@@ -17,15 +18,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (DecodeUnresolvedPull(EncodeUnresolvedPull(*pull)) != pull) std::abort();
     if (ViewIntent(payload).image != pull->image) std::abort();
   }
-  if (const auto entry = DecodeLedgerEntry(payload)) {
-    if (DecodeLedgerEntry(EncodeLedgerEntry(*entry)) != entry) std::abort();
-    std::size_t names = 0;
-    static_cast<void>(AnyNameOf(payload, [&](std::string_view) { return ++names == 0; }));
-    if (names != entry->names.size()) std::abort();
-  }
-  if (const auto row = DecodeSpelling(payload)) {
-    const auto again = DecodeSpelling(EncodeSpelling(*row));
-    if (!again || again->image != row->image || again->refs != row->refs) std::abort();
+  if (const auto row = DecodeImage(payload)) {
+    const auto encoded = EncodeImage(*row);
+    if (!encoded || DecodeImage(*encoded) != row) std::abort();
+    const ImageView view(payload);
+    if (!view.SubjectIs(row->subject) || view.is_recorded() != row->pulled.has_value())
+      std::abort();
+    for (const auto& alias : row->aliases) {
+      if (!view.HasAlias(waybill::internal::SpellingOf(alias))) std::abort();
+    }
+    if (!row->pulled) return 0;
+    for (const auto& [name, entry] : row->pulled->entries) {
+      const auto stored = view.Find(name);
+      if (!stored || stored->secret_count() != entry.kubernetes_secrets.size()) std::abort();
+      for (std::size_t i = 0; i < stored->secret_count(); ++i) {
+        const waybill::ImagePullSecretView asked(entry.kubernetes_secrets[i]);
+        if (!stored->Match(i, ProbeSecret(asked)).coordinates) std::abort();
+      }
+    }
   }
   return 0;
 }

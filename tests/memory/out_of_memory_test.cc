@@ -18,7 +18,7 @@
 #include "store/base/policy.h"
 #include "store/base/timestamp.h"
 #include "store/base/words.h"
-#include "store/node/evidence/judge.h"
+#include "store/images/judge.h"
 #include "store/node/facade/node_store.h"
 #include "store/node/userns/pool.h"
 #include "store/streaming/stream_url.h"

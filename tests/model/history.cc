@@ -160,6 +160,7 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
     Expect(record.has_value(), side, "the record of a write-back is gone");
     record->stamp = expected.stamp;
     record->closed_because = expected.closed_because;
+    if (record->absent_since) record->absent_since = expected.absent_since;
     arrived = DescribeRecord(*record);
     if (*record == expected) {
       side.model.WriteBack(image, ref, *write_back, handler);

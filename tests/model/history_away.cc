@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "store/node/evidence/prune.h"
+#include "store/images/retire.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/model/history.h"

@@ -151,7 +151,7 @@ void History::DropPullStep() {
 }
 
 // However an image is spelt, the answer is the same. Of a repo digest alone it is not known whether
-// it is an ID as well. What an older version left may have a record for each spelling.
+// it is an ID as well.
 void History::SpellingsStep() {
   const KnownImage& image = DrawImage(draw_);
   const std::string& ref = draw_.From(Refs());
@@ -161,14 +161,11 @@ void History::SpellingsStep() {
     const std::string handler = Named(side, "");
     const Decision first = Ask(side, image, ref, pod, handler);
     const auto refs = side.model.RefsOf(ref);
-    const auto records = std::count_if(refs.begin(), refs.end(), [&](const std::string& spelt) {
-      return side.model.records().contains({spelt, ""});
-    });
     for (const std::string& spelt : refs) {
       const auto back = side.model.RefsOf(spelt);
       if (std::find(back.begin(), back.end(), ref) == back.end()) continue;
       const Decision again = Ask(side, image, spelt, pod, handler);
-      Expect(records > 1 || again.pull == first.pull, side,
+      Expect(again.pull == first.pull, side,
              Quote(spelt) + " is answered " + Describe(again) + ", and not " + Describe(first));
     }
   }

@@ -205,7 +205,7 @@ void History::TidyUp() {
     ExpectDone(side.store->TidyUp(), side);
     Expect(!untidied(), side, "something is left to be tidied up");
     for (const ImagePulledRecord& record : Must(side.store->ListRecords())) {
-      const Model::CopyKey copy(record.image_ref, record.runtime_handler);
+      const Model::CopyKey copy(side.model.ImageOf(record.image_ref), record.runtime_handler);
       if (side.model.records().contains(copy) && side.model.records().at(copy).stamp > before) {
         side.model.set_stamp(copy, record.stamp);
       }

@@ -133,6 +133,7 @@ void History::GetRecordStep() {
     if (!record) Expect(false, side, record.error().ToString());
     record->stamp = expected->stamp;
     record->closed_because = expected->closed_because;
+    if (record->absent_since) record->absent_since = expected->absent_since;
     const ImagePulledRecord counting = side.model.Counting(*expected);
     Expect(*record == counting, side,
            DescribeRecord(*record) + "\n  instead of " + DescribeRecord(counting));

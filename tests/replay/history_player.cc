@@ -75,7 +75,7 @@
 #include "store/base/options.h"
 #include "store/base/policy.h"
 #include "store/base/words.h"
-#include "store/node/evidence/prune.h"
+#include "store/images/retire.h"
 #include "store/node/facade/node_store.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "store/node/evidence/prune.h"
+#include "store/images/retire.h"
 #include "tests/simulation/machine.h"
 
 namespace waybill::simulation {

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "migrations/kubelet/kubelet_export.h"
 #include "migrations/kubelet/kubelet_file.h"
@@ -15,7 +17,28 @@
 
 namespace waybill::testing {
 
-inline void Take(const internal::KubeletFile& file, internal::ExportContent& content) {
+// An export's content with records in the place of rows.
+struct KubeletContent : internal::ExportContent {
+  std::vector<ImagePulledRecord> records = {};
+
+  internal::ExportContent Whole() const {
+    internal::ExportContent whole = *this;
+    for (const ImagePulledRecord& record : records) {
+      internal::ImageRow row{.subject = record.image_ref,
+                             .runtime_handler = record.runtime_handler};
+      row.pulled = internal::PulledPart{.last_updated = record.last_updated,
+                                        .entries = record.credential_mapping};
+      whole.rows.push_back(std::move(row));
+    }
+    return whole;
+  }
+};
+inline Result<ExportReport> ExportKubeletDirectory(const KubeletContent& content,
+                                                   const ExportOptions& options) {
+  return internal::ExportKubeletDirectory(content.Whole(), options);
+}
+
+inline void Take(const internal::KubeletFile& file, KubeletContent& content) {
   if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
     content.records.push_back(*record);
   } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
@@ -35,9 +58,9 @@ inline void Take(const internal::KubeletFile& file, internal::ExportContent& con
 }
 
 // Sorted, so that two can be compared.
-inline internal::ExportContent ContentOf(const std::filesystem::path& kubelet_directory) {
+inline KubeletContent ContentOf(const std::filesystem::path& kubelet_directory) {
   using internal::KubeletFolder;
-  internal::ExportContent content;
+  KubeletContent content;
   const auto image_manager = kubelet_directory / "image_manager";
   for (const KubeletFolder folder :
        {KubeletFolder::kPulled, KubeletFolder::kPulling, KubeletFolder::kPreloaded}) {

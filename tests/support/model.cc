@@ -61,10 +61,9 @@ Model::Answer Model::AllowedByPolicy(Reason preloaded) const {
 }
 
 bool Model::AnyRecordOf(const std::string& ref) const {
-  const auto refs = RefsOf(ref);
-  return std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
-    return std::find(refs.begin(), refs.end(), record.first.first) != refs.end();
-  });
+  const std::string image = ImageOf(ref);
+  return std::any_of(records_.begin(), records_.end(),
+                     [&](const auto& record) { return record.first.first == image; });
 }
 
 bool Model::HasIntentOf(const std::string& image) const {
@@ -84,7 +83,8 @@ Model::Answer Model::Decide(const KnownImage& image, const std::string& ref, con
     const KnownImage* const known = FindKnownImage(broken);
     const bool same = broken == image.image;
     const bool equivalent = image.normalised && known && known->normalised == image.normalised;
-    if (closed_ ? same || equivalent : same && !records_.contains({ref, *stored})) {
+    const bool has_record = FindRecord(ref, *stored) != records_.end();
+    if (closed_ ? same || equivalent : same && !has_record) {
       return Error(Reason::kQuarantined);
     }
   }
@@ -109,7 +109,7 @@ Model::Answer Model::DecideCopy(const KnownImage& image, const std::string& ref,
   };
   const auto record = FindRecord(ref, stored);
   const bool has_record = record != records_.end();
-  if (closed_ && !records_.contains({ref, stored})) {
+  if (closed_ && !has_record) {
     if (const auto opened = LedgerOpens(image, {ref, stored})) return *opened;
   }
   const bool kubelet_pulled =

@@ -81,7 +81,8 @@ struct ModelPull {
 
 class Model {
  public:
-  using CopyKey = std::pair<std::string, std::string>;    // image ref, handler as it is stored
+  // Image (ImageOf), handler as it is stored.
+  using CopyKey = std::pair<std::string, std::string>;
   using IntentKey = std::pair<std::string, std::string>;  // image, handler as it is stored
 
   explicit Model(Mode rules) : closed_(rules == Mode::kStrict) {}
@@ -157,6 +158,9 @@ class Model {
   void LearnPullIds(const Model& later);
   bool DropPull(PullId pull);
   bool Runs(PullId pull) const;
+  // The image that the ref is of, by what is known: under it its record is kept. Mode::kKubelet:
+  // the ref.
+  std::string ImageOf(const std::string& ref) const;
   // The ref, and by what is known the other spellings of its image.
   std::vector<std::string> RefsOf(const std::string& ref) const;
   void AddToLedger(const ListedImage& image, const std::string& source, const std::string& reason);
@@ -258,6 +262,7 @@ class Model {
   void PutRevocation(const Revocation& revocation);
   template <typename T>
   bool IsForgotten(const T& credential, const ImagePulledRecord& of) const;
+  std::set<std::string> SpellingsOf(const std::string& ref) const;
   bool IsImageForgotten(const Proof& proof, const ImagePulledRecord& of) const;
   // Whether there was any.
   bool DropForgotten(ImagePulledRecord& record) const;
@@ -283,9 +288,11 @@ class Model {
                                           const std::string& handler) const;
   std::optional<Platform> GuestOf(const std::string& stored) const;
   using OldEnough = std::function<bool(const ImagePulledRecord&)>;
+  using EntryOldEnough = std::function<bool(const PreloadedImage&)>;
   PruneReport PruneRecords(const std::vector<ListedImage>& images, const OldEnough& old_enough,
-                           bool& wrote);
-  bool Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseReport& report);
+                           const EntryOldEnough& entry_old_enough, bool& wrote);
+  bool Fold(const Chosen& chosen, Timestamp time, CollapseReport& report);
+  bool DropEntries(const std::function<bool(const CopyKey&)>& drops);
   bool FoldRevocations(const Chosen& takes, CollapseReport& report);
   bool TurnsOn(const std::vector<RuntimeHandler>& handlers) const;
   void DropOutdated(bool other_default, RuntimesReport& report);
@@ -295,7 +302,8 @@ class Model {
   void TakeBroken(const ModelOpening& opening);
   bool Close(const std::string& ref, const std::string& stored, Timestamp time,
              bool by_list = false);
-  void KeepRecorded(const ImagePulledRecord& old);
+  void KeepRecorded(const CopyKey& copy, const ImagePulledRecord& old);
+  void KeepRefs(const Model& replaced);
   void Replay(const std::vector<ListedImage>& images, ModelOpened& opened);
   void CloseGap(const std::vector<ListedImage>& images, ModelOpened& opened);
   bool EraseIntents(const IntentKey& key);
@@ -317,15 +325,13 @@ class Model {
     std::vector<std::string> names;      // that parse
     std::set<std::string> digests = {};  // repo digests
   };
-  // Which records are looked at: by a whole list all, otherwise only if it tells something new.
-  enum class ListScope : std::uint8_t { kWhole, kSome, kOnePull };
   enum class Origin : std::uint8_t { kPreloaded, kPulled, kUnplaced, kLater };
 
-  // What the spelling of a ref is known to be of. An image has a row of its own, with its refs.
+  // What is known of a copy beside its record and how it came.
   struct Row {
-    std::string image;
-    std::vector<std::string> refs = {};  // a list puts them in order
-    std::uint64_t stamp = 0;
+    bool listed = false;              // of the default handler: a list had the image
+    std::set<std::string> refs = {};  // other refs of it
+    std::uint64_t stamp = 0;          // of what is known while there is no record
 
     friend bool operator==(const Row&, const Row&) = default;
   };
@@ -334,15 +340,21 @@ class Model {
     return std::tie(records_, ledger_, pulls_, rows_, gap_, awaits_first_list_, evidence_removed_);
   }
 
-  std::string ImageOf(const std::string& ref) const;
   Records::const_iterator FindRecord(const std::string& ref, const std::string& stored) const;
   std::vector<Listed> Prepare(const std::vector<ListedImage>& images, ClassifyReport& report) const;
-  std::uint64_t Learn(const std::vector<Listed>& images, ListScope scope);
+  std::uint64_t Learn(const std::vector<Listed>& images);
   void LearnEntry(const ListedImage& image);
-  void LearnRef(const std::string& ref);
-  std::uint64_t UniteRecords(const std::function<bool(const std::string&)>& of_refs,
-                             const std::map<std::string, std::string>& ids);
-  void TakeOverRecord(const std::string& ref, const std::string& stored);
+  void LearnRef(const std::string& ref, const std::string& stored);
+  // What is known under the digest is the image's. How many records became part of another.
+  std::uint64_t Become(const std::string& digest, const std::string& image);
+  void UniteRows(const CopyKey& copy, const CopyKey& with);
+  // The copy's record or what was known of its coming goes; with the last of it, its refs.
+  void Unrecord(const CopyKey& copy);
+  void Unload(const CopyKey& copy);
+  void TidyRow(const CopyKey& copy);
+  // What is known of a copy without a record is so as of now.
+  void Confirm(const CopyKey& copy);
+  std::uint64_t StampOf(const CopyKey& copy) const;
   bool IsKnown(const Listed& image) const;
   std::vector<Listed> Unknown(const std::vector<Listed>& images, ClassifyReport& report) const;
   bool IsRecordedAs(const Listed& image) const;
@@ -368,10 +380,11 @@ class Model {
   void GiveBack(const Listed& image);
   bool IsOver(std::uint64_t absent_ran) const;
   Timestamp AbsentFrom() const;
-  void ForgetAbsent(const std::string& ref, const std::string& stored);
+  void ForgetAbsent(const CopyKey& copy);
   void ForgetOutdone(const std::vector<Listed>& images);
   bool WasListed(const std::string& ref) const;
-  void ForgetSpellings(const std::string& image);
+  void ForgetUnknown(const std::vector<ListedImage>& on_node, std::uint64_t token);
+  void KeepWithinBound();
   std::uint64_t PruneLedger(const std::vector<ListedImage>& images, std::uint64_t token,
                             bool only_recorded = false);
   bool IsListed(const std::vector<ListedImage>& images, const std::string& ref,
@@ -419,7 +432,7 @@ class Model {
   std::uint64_t last_number_ = 0;
   std::vector<ModelPull> pulls_;  // under kubelet rules at most one of an image and handler
   std::map<CopyKey, PreloadedImage> ledger_;  // by image and handler
-  std::map<std::string, Row> rows_;           // by spelling
+  std::map<CopyKey, Row> rows_;
   std::vector<RuntimeHandler> handlers_;
   std::set<std::string> broken_refs_;
   std::set<std::string> broken_images_;

@@ -57,7 +57,8 @@ std::string DescribeEntry(const PreloadedImage& entry) {
   std::string text = DescribeIntent(entry.image_ref, entry.runtime_handler) + " of " +
                      entry.source + " (" + entry.reason + ") at " + DescribeTime(entry.since) + ":";
   for (const std::string& name : entry.names) text += " " + name;
-  if (entry.absent_since) text += " gone since " + DescribeTime(entry.absent_since);
+  if (entry.absent_since)
+    text += " gone when it had run " + std::to_string(entry.absent_ran) + " s";
   return text;
 }
 
@@ -151,9 +152,9 @@ std::string DescribeProofs(const ImagePulledRecord& record) {
 std::string DescribeRecord(const ImagePulledRecord& record) {
   std::string text = record.image_ref + " at " + DescribeTime(record.last_updated);
   if (!record.runtime_handler.empty()) text += " @" + record.runtime_handler;
-  if (record.absent_since)
-    text += " gone since " + DescribeTime(record.absent_since) + ", run " +
-            std::to_string(record.absent_ran) + " s";
+  if (record.absent_since) {
+    text += " gone when the node had run " + std::to_string(record.absent_ran) + " s";
+  }
   if (record.closed_by_operator) text += " closed by an operator";
   if (!record.manifest_digest.empty() || record.platform || record.guest_platform) {
     text += " manifest " + record.manifest_digest + " of " + DescribePlatform(record.platform) +
@@ -178,7 +179,7 @@ std::string Difference(const Model& model, const std::vector<ImagePulledRecord>&
                        const std::vector<ImagePullIntent>& intents) {
   std::map<Model::CopyKey, ImagePulledRecord> held;
   for (const ImagePulledRecord& record : records) {
-    held[{record.image_ref, record.runtime_handler}] = record;
+    held[{model.ImageOf(record.image_ref), record.runtime_handler}] = record;
   }
   for (const auto& [copy, stored] : model.records()) {
     const ImagePulledRecord expected = model.Counting(stored);
@@ -186,6 +187,8 @@ std::string Difference(const Model& model, const std::vector<ImagePulledRecord>&
     if (found == held.end()) return "missing: " + DescribeRecord(expected);
     found->second.stamp = expected.stamp;
     found->second.closed_because = expected.closed_because;
+    // When it went is known by running time; by the clock it is for people only.
+    if (found->second.absent_since) found->second.absent_since = expected.absent_since;
     if (found->second != expected) {
       return "record " + DescribeRecord(found->second) + "\n  instead of " +
              DescribeRecord(expected);
@@ -210,7 +213,7 @@ std::string DifferenceOfProofs(const Model& model, const NodeStore& store) {
   const auto records = store.ListRecords();
   if (!records) return records.error().ToString();
   for (const ImagePulledRecord& record : *records) {
-    const auto at = model.records().find({record.image_ref, record.runtime_handler});
+    const auto at = model.records().find({model.ImageOf(record.image_ref), record.runtime_handler});
     if (at == model.records().end()) continue;
     const std::string held = DescribeProofs(record);
     const std::string expected = DescribeProofs(model.Counting(at->second));

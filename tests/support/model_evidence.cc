@@ -28,7 +28,6 @@ bool CouldGive(const KnownImage& pulled, const KnownImage& name) {
 ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord& older,
                         const auto& merge) {
   ImagePulledRecord one = newer;
-  if (!older.absent_since) one.absent_since.reset();
   one.closed_by_list = newer.closed_by_list && older.closed_by_list;
   one.closed_by_operator = newer.closed_by_operator || older.closed_by_operator;
   const auto only_closed = [](const ImagePulledRecord& record) {
@@ -56,7 +55,10 @@ ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord&
     one.manifest_digest = older.manifest_digest;
     one.platform = older.platform;
   }
-  if (!one.credential_mapping.empty()) one.closed_because.clear();
+  if (!one.credential_mapping.empty()) {
+    one.closed_because.clear();
+    one.closed_by_list = false;
+  }
   return one;
 }
 
@@ -81,31 +83,40 @@ std::vector<std::string> PlainSpellings(const std::string& ref) {
 // --- Spellings
 
 std::string Model::ImageOf(const std::string& ref) const {
-  const std::string spelling = closed_ ? SpellingOf(ref) : ref;
-  const auto row = rows_.find(spelling);
-  return row == rows_.end() ? spelling : row->second.image;
+  if (!closed_) return ref;
+  const std::string spelling = SpellingOf(ref);
+  for (const auto& [copy, row] : rows_) {
+    const bool has_it = copy.first != spelling &&
+                        std::any_of(row.refs.begin(), row.refs.end(),
+                                    [&](auto& other) { return SpellingOf(other) == spelling; });
+    if (has_it) return copy.first;
+  }
+  return spelling;
 }
 
 std::vector<std::string> Model::RefsOf(const std::string& ref) const {
   if (!closed_) return {ref};
-  std::vector<std::string> refs = PlainSpellings(ref);
-  const auto add = [&](const std::string& other) {
-    if (std::find(refs.begin(), refs.end(), other) == refs.end()) refs.push_back(other);
+  std::vector<std::string> refs;
+  const auto add = [&](const auto& others) {
+    for (const std::string& other : others) {
+      if (std::find(refs.begin(), refs.end(), other) == refs.end()) refs.push_back(other);
+    }
   };
+  add(PlainSpellings(ref));
   const std::string image = ImageOf(ref);
-  for (const std::string& plain : PlainSpellings(image)) add(plain);
-  if (const auto row = rows_.find(image); row != rows_.end()) {
-    for (const std::string& other : row->second.refs) add(other);
+  add(PlainSpellings(image));
+  for (const auto& [copy, row] : rows_) {
+    if (copy.first == image) add(row.refs);
+  }
+  for (const auto& [copy, record] : records_) {
+    if (copy.first == image) add(PlainSpellings(record.image_ref));
   }
   return refs;
 }
 
 Model::Records::const_iterator Model::FindRecord(const std::string& ref,
                                                  const std::string& stored) const {
-  for (const std::string& spelt : RefsOf(ref)) {
-    if (const auto at = records_.find({spelt, stored}); at != records_.end()) return at;
-  }
-  return records_.end();
+  return records_.find({ImageOf(ref), stored});
 }
 
 // Each image of a list once for each handler.
@@ -145,135 +156,168 @@ std::vector<Model::Listed> Model::Prepare(const std::vector<ListedImage>& images
 }
 
 // How many records became part of another. No digest of these histories is of two images.
-std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
-  bool is_new = false;
-  const auto learn = [&](const std::string& spelling, const std::string& image,
-                         std::set<std::string> refs) {
-    Row& row = rows_[spelling];
-    refs.insert(row.refs.begin(), row.refs.end());
-    const std::vector<std::string> all(refs.begin(), refs.end());
-    if (row.image == image && row.refs == all) return;
-    row = {image, all, writes_ + 1};
-    is_new = true;
-  };
+std::uint64_t Model::Learn(const std::vector<Listed>& images) {
+  std::map<std::string, std::set<std::string>> digests;
+  std::map<std::string, std::string> became;
   for (const Listed& image : images) {
     const std::string id = SpellingOf(image.id);
-    learn(id, id, image.digests);
-    for (const std::string& digest : image.digests) learn(SpellingOf(digest), id, {});
-  }
-  if (!is_new && scope != ListScope::kWhole) return 0;
-  std::vector<std::string> refs;
-  if (scope == ListScope::kOnePull) {
-    refs = RefsOf(images.front().id);
-    for (const std::string& digest : images.front().digests) {
-      for (const std::string& plain : PlainSpellings(SpellingOf(digest))) refs.push_back(plain);
+    digests[id].insert(image.digests.begin(), image.digests.end());
+    for (const std::string& digest : image.digests) {
+      if (ImageOf(digest) != id) became.emplace(SpellingOf(digest), id);
     }
   }
-  const auto is_looked_at = [&](const std::string& ref) {
-    return scope != ListScope::kOnePull || std::find(refs.begin(), refs.end(), ref) != refs.end();
-  };
-  // Ledger entries under what is known to be another image's digest now.
-  for (const auto& [copy, entry] : std::map(ledger_)) {
-    const std::string image = ImageOf(copy.first);
-    if (image == copy.first) continue;
-    ledger_.erase(copy);
-    PreloadedImage& moved = ledger_[{image, copy.second}];
-    std::set<std::string> names(entry.names.begin(), entry.names.end());
-    names.insert(moved.names.begin(), moved.names.end());
-    const bool is_there = !moved.image_ref.empty() && !moved.absent_since;
-    moved = entry;
-    if (is_there) moved.absent_since.reset();
-    moved.image_ref = image;
-    moved.names.assign(names.begin(), names.end());
-    moved.stamp = writes_ + 1;
+  for (const auto& [image, refs] : digests) {
+    const CopyKey own{image, ""};
+    Row& row = rows_[own];
+    const Row before = row;
+    row.listed = true;
+    row.refs.insert(refs.begin(), refs.end());
+    if (row == before) continue;
+    if (!ledger_.contains(own)) Confirm(own);
+    // The image may have been forgotten under what is now known to be a spelling of it.
+    for (auto& [copy, record] : records_) {
+      if (copy.first == image && DropForgotten(record)) record.stamp = writes_ + 1;
+    }
   }
-  std::map<std::string, std::string> ids;
-  for (const Listed& image : images) ids.try_emplace(SpellingOf(image.id), image.id);
-  const std::uint64_t united = UniteRecords(is_looked_at, ids);
-  for (const auto& [copy, record] : records_) {
-    if (is_looked_at(copy.first)) LearnRef(copy.first);
-  }
-  // The image may have been forgotten under what is now known to be a spelling of it.
-  for (auto& [copy, record] : records_) {
-    if (!is_looked_at(copy.first)) continue;
-    const ImagePulledRecord before = record;
-    DropForgotten(record);
-    if (record != before) record.stamp = writes_ + 1;
-  }
-  return united;
-}
-
-void Model::LearnRef(const std::string& ref) {
-  const std::string image = ImageOf(ref);
-  const auto row = rows_.find(image);
-  const auto plain = PlainSpellings(image);
-  if (row == rows_.end() || std::find(plain.begin(), plain.end(), ref) != plain.end()) return;
-  auto& refs = row->second.refs;
-  if (std::find(refs.begin(), refs.end(), ref) != refs.end()) return;
-  refs.push_back(ref);
-  row->second.stamp = writes_ + 1;
-}
-
-// Of one image and handler: the newest takes the others in.
-std::uint64_t Model::UniteRecords(const std::function<bool(const std::string&)>& of_refs,
-                                  const std::map<std::string, std::string>& ids) {
-  std::map<CopyKey, std::vector<ImagePulledRecord>> of_images;
-  for (const auto& [copy, record] : records_) {
-    if (of_refs(copy.first) && ids.contains(ImageOf(copy.first)))
-      of_images[{ImageOf(copy.first), copy.second}].push_back(record);
-  }
-  const auto merge = [&](auto& into, const auto& name, const auto& added) {
-    return Merge(into, name, added);
-  };
   std::uint64_t united = 0;
-  for (auto& [image, records] : of_images) {
-    if (records.size() < 2) continue;
-    std::stable_sort(records.begin(), records.end(),
-                     [](const auto& a, const auto& b) { return a.stamp > b.stamp; });
-    for (ImagePulledRecord& record : records) DropForgotten(record);
-    ImagePulledRecord one = records.front();
-    for (const ImagePulledRecord& record : records) {
-      records_.erase({record.image_ref, record.runtime_handler});
-      if (&record == &records.front()) continue;
-      one = Unite(one, record, merge);
-      ++united;
+  for (const auto& [digest, image] : became) united += Become(digest, image);
+  return united;
+}
+
+std::uint64_t Model::Become(const std::string& digest, const std::string& image) {
+  std::set<std::string> handlers;
+  const auto add = [&](const auto& all) {
+    for (const auto& [copy, one] : all) {
+      if (copy.first == digest) handlers.insert(copy.second);
     }
-    const auto id = ids.find(image.first);
-    const bool has_id = std::any_of(records.begin(), records.end(), [&](const auto& record) {
-      return record.image_ref == id->second;
-    });
-    if (has_id) one.image_ref = id->second;
-    one.stamp = writes_ + 1;
-    records_[{one.image_ref, one.runtime_handler}] = one;
+  };
+  add(records_);
+  add(ledger_);
+  add(rows_);
+  std::uint64_t united = 0;
+  for (const std::string& handler : handlers) {
+    const CopyKey copy{image, handler};
+    const CopyKey with{digest, handler};
+    united += records_.contains(copy) && records_.contains(with) ? 1U : 0U;
+    UniteRows(copy, with);
   }
   return united;
+}
+
+// On the node if either says so. Of what is gone nothing counts beside a record.
+void Model::UniteRows(const CopyKey& copy, const CopyKey& with) {
+  const std::uint64_t stamp = StampOf(copy);
+  const std::uint64_t other_stamp = StampOf(with);
+  bool present = false;
+  std::uint64_t absent_ran = 0;
+  std::optional<Timestamp> absent_since;
+  std::optional<ImagePulledRecord> record;
+  std::optional<PreloadedImage> entry;
+  bool both = false;
+  const auto take_absent = [&](const auto& one) {
+    present = present || !one.absent_since;
+    if (one.absent_ran >= absent_ran) absent_since = one.absent_since;
+    absent_ran = std::max(absent_ran, one.absent_ran);
+  };
+  for (const CopyKey& key : {copy, with}) {
+    const auto at = records_.find(key);
+    if (at == records_.end()) continue;
+    DropForgotten(at->second);
+    take_absent(at->second);
+    both = record.has_value();
+    if (!both) {
+      record = at->second;
+    } else {
+      const bool other_is_newer = stamp < other_stamp;
+      const auto merge = [&](auto& into, const auto& name, const auto& added) {
+        return Merge(into, name, added);
+      };
+      record =
+          other_is_newer ? Unite(at->second, *record, merge) : Unite(*record, at->second, merge);
+    }
+  }
+  std::set<std::string> names;
+  for (const CopyKey& key : {copy, with}) {
+    const auto at = ledger_.find(key);
+    if (at == ledger_.end()) continue;
+    const PreloadedImage& one = at->second;
+    take_absent(one);
+    if (record && one.absent_since) continue;
+    names.insert(one.names.begin(), one.names.end());
+    const auto rank = [](const PreloadedImage& of) {
+      return std::pair(!of.absent_since, of.stamp);
+    };
+    if (!entry || rank(*entry) < rank(one)) entry = one;
+  }
+  Row row = rows_[copy];
+  const Row other = rows_[with];
+  row.refs.insert(other.refs.begin(), other.refs.end());
+  if (with.second.empty()) row.refs.insert(with.first);
+  row.listed = row.listed || other.listed;
+  if (present) absent_since.reset();
+  records_.erase(with);
+  ledger_.erase(with);
+  rows_.erase(with);
+  if (record) {
+    record->runtime_handler = copy.second;
+    record->absent_since = absent_since;
+    record->absent_ran = absent_ran;
+    if (both) record->stamp = writes_ + 1;
+    records_[copy] = *record;
+  } else {
+    row.stamp = std::max(stamp, other_stamp);
+  }
+  rows_[copy] = row;
+  ledger_.erase(copy);
+  if (entry && !(record && (absent_since || record->closed_by_operator))) {
+    entry->image_ref = copy.first;
+    entry->names.assign(names.begin(), names.end());
+    entry->absent_since = absent_since;
+    entry->absent_ran = absent_ran;
+    ledger_[copy] = *entry;
+  }
+}
+
+void Model::LearnRef(const std::string& ref, const std::string& stored) {
+  const std::string image = ImageOf(ref);
+  const auto plain = PlainSpellings(image);
+  if (std::find(plain.begin(), plain.end(), ref) != plain.end()) return;
+  rows_[{image, stored}].refs.insert(ref);
 }
 
 void Model::LearnEntry(const ListedImage& image) {
   ClassifyReport ignored;
-  Learn(Prepare({image}, ignored), ListScope::kOnePull);
+  Learn(Prepare({image}, ignored));
 }
 
-void Model::TakeOverRecord(const std::string& ref, const std::string& stored) {
-  const auto merge = [&](auto& into, const auto& name, const auto& added) {
-    return Merge(into, name, added);
-  };
-  const auto refs = RefsOf(ref);
-  LearnRef(ref);
-  for (const std::string& other : refs) {
-    const auto at = records_.find({other, stored});
-    if (other == ref || at == records_.end()) continue;
-    ImagePulledRecord record = at->second;
-    record.image_ref = ref;
-    // An image's revocation may cover it since the list that told its spellings.
-    DropForgotten(record);
-    if (const auto own = records_.find({ref, stored}); own != records_.end()) {
-      DropForgotten(own->second);
-      record = Unite(own->second, record, merge);
-    }
-    records_[{ref, stored}] = record;
-    records_.erase(at);
+std::uint64_t Model::StampOf(const CopyKey& copy) const {
+  if (const auto record = records_.find(copy); record != records_.end()) {
+    return record->second.stamp;
   }
+  const auto row = rows_.find(copy);
+  return row == rows_.end() ? 0 : row->second.stamp;
+}
+
+void Model::Confirm(const CopyKey& copy) {
+  if (!records_.contains(copy)) rows_[copy].stamp = writes_ + 1;
+}
+
+void Model::Unrecord(const CopyKey& copy) {
+  const auto record = records_.find(copy);
+  if (record == records_.end()) return;
+  rows_[copy].stamp = record->second.stamp;
+  records_.erase(record);
+  TidyRow(copy);
+}
+
+void Model::Unload(const CopyKey& copy) {
+  ledger_.erase(copy);
+  TidyRow(copy);
+}
+
+void Model::TidyRow(const CopyKey& copy) {
+  if (records_.contains(copy) || ledger_.contains(copy) || rows_[copy].listed) return;
+  rows_.erase(copy);
 }
 
 // --- Open pulls
@@ -542,8 +586,8 @@ Timestamp Model::AbsentFrom() const {
   return {std::max<std::int64_t>(TimeOfWriting().seconds, 1), 0};
 }
 
-void Model::ForgetAbsent(const std::string& ref, const std::string& stored) {
-  const auto entry = ledger_.find({ImageOf(ref), stored});
+void Model::ForgetAbsent(const CopyKey& copy) {
+  const auto entry = ledger_.find(copy);
   if (entry != ledger_.end() && entry->second.absent_since) ledger_.erase(entry);
 }
 
@@ -569,15 +613,13 @@ void Model::ForgetOutdone(const std::vector<Listed>& images) {
     };
     std::vector<CopyKey> outdone;
     bool all = true;
-    for (const std::string& ref : RefsOf(image.id)) {
-      for (const auto& [copy, record] : records_) {
-        if (copy.first != ref) continue;
-        outdone.push_back(copy);
-        all = all && !record.closed_by_operator && is_guess(record) && says_so(copy.second);
-      }
+    for (const auto& [copy, record] : records_) {
+      if (copy.first != ImageOf(image.id)) continue;
+      outdone.push_back(copy);
+      all = all && !record.closed_by_operator && is_guess(record) && says_so(copy.second);
     }
     if (!all) continue;
-    for (const CopyKey& copy : outdone) records_.erase(copy);
+    for (const CopyKey& copy : outdone) Unrecord(copy);
   }
 }
 
@@ -598,9 +640,11 @@ const PreloadedImage* Model::ComesBack(const Listed& image, std::optional<std::u
 }
 
 void Model::GiveBack(const Listed& image) {
-  PreloadedImage& entry = ledger_.at({ImageOf(image.id), image.stored});
+  const CopyKey copy{ImageOf(image.id), image.stored};
+  PreloadedImage& entry = ledger_.at(copy);
   entry.absent_since.reset();
   entry.stamp = writes_ + 1;
+  Confirm(copy);
 }
 
 Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_t> until,
@@ -691,8 +735,13 @@ bool Model::IsRecordedAs(const Listed& image) const {
 void Model::Enter(const Listed& image, const std::string& source, const std::string& reason) {
   const std::string of = ImageOf(image.id);
   const std::set<std::string> names(image.names.begin(), image.names.end());
-  ledger_[{of, image.stored}] = {
+  const CopyKey copy{of, image.stored};
+  ledger_[copy] = {
       of, image.stored, {names.begin(), names.end()}, source, reason, TimeOfWriting(), writes_ + 1};
+  Confirm(copy);
+  if (const auto record = records_.find(copy); record != records_.end()) {
+    record->second.absent_since.reset();
+  }
 }
 
 void Model::Leave(const Listed& image, ClassifyReport& report) {
@@ -745,7 +794,7 @@ void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
         continue;
       }
       Close(unknown[i].id, unknown[i].stored, TimeOfWriting(), true);
-      ForgetAbsent(unknown[i].id, unknown[i].stored);
+      ForgetAbsent({ImageOf(unknown[i].id), unknown[i].stored});
       ++report.closed;
     } else {
       Leave(unknown[i], report);
@@ -788,7 +837,7 @@ void Model::CloseUnknown(const std::vector<Listed>& images,
       ++report.preloaded;
     } else {
       Close(image.id, image.stored, TimeOfWriting(), true);
-      ForgetAbsent(image.id, image.stored);
+      ForgetAbsent({ImageOf(image.id), image.stored});
       ++report.closed;
     }
   }
@@ -812,10 +861,7 @@ ClassifyReport Model::ObserveAt(const ImageList& list, const std::vector<ListedI
   for (ListedImage& image : on_node) {
     if (handlers_.empty()) image.runtime_handler.clear();
   }
-  if (list.source.empty()) {
-    const bool is_whole = list.complete && (list.token || awaits_first_list_);
-    report.united = Learn(images, is_whole ? ListScope::kWhole : ListScope::kSome);
-  }
+  if (list.source.empty()) report.united = Learn(images);
   if (placed) ForgetOutdone(images);
   if (list.complete && list.source.empty() && in_gap) {
     gap_ = true;
@@ -853,17 +899,13 @@ ClassifyReport Model::ObserveAt(const ImageList& list, const std::vector<ListedI
     };
     const bool keeps_ledger = in_gap && !tells();
     if (keeps_ledger) report.preloaded_removed = PruneLedger(on_node, token, true);
-    report.records_removed = PruneRecords(on_node, old, ignored).removed;
-    if (!keeps_ledger) report.preloaded_removed = PruneLedger(on_node, token);
-    std::erase_if(rows_, [&](const auto& one) {
-      const std::string& image = one.second.image;
-      const bool remembered =
-          AnyRecordOf(image) || std::any_of(ledger_.begin(), ledger_.end(), [&](const auto& entry) {
-            return entry.first.first == image;
-          });
-      return report.left == 0 && one.second.stamp <= token && !remembered &&
-             !IsListed(on_node, one.first, std::nullopt);
-    });
+    const auto entry_old = [&](const PreloadedImage& one) { return one.stamp <= token; };
+    const PruneReport pruned = PruneRecords(on_node, old, entry_old, ignored);
+    report.records_removed = pruned.removed;
+    report.preloaded_removed += pruned.preloaded_removed;
+    if (!keeps_ledger) report.preloaded_removed += PruneLedger(on_node, token);
+    KeepWithinBound();
+    if (report.left == 0) ForgetUnknown(on_node, token);
   }
   if (list.token) last_list_ = list.token->commit;
   changed_ = after_gap || before.Evidence() != Evidence();
@@ -883,44 +925,64 @@ std::uint64_t Model::PruneLedger(const std::vector<ListedImage>& images, std::ui
                                  bool only_recorded) {
   const bool remembers = evidence_.remember.count() > 0;
   std::vector<CopyKey> gone;
-  std::vector<CopyKey> beyond;
   std::uint64_t left = 0;
   for (auto& [copy, entry] : ledger_) {
     if (entry.stamp > token || IsListed(images, copy.first, copy.second)) continue;
-    if (remembers && entry.absent_since && !IsOver(entry.absent_ran)) {
-      if (most_remembered_ == 0) beyond.push_back(copy);
-      continue;
-    }
+    if (remembers && entry.absent_since && !IsOver(entry.absent_ran)) continue;
     if (only_recorded && !AnyRecordOf(copy.first)) continue;
     left += entry.absent_since ? 0 : 1;
-    if (remembers && !entry.absent_since && !IsListed(images, copy.first, std::nullopt)) {
-      entry.absent_since = AbsentFrom();
-      entry.absent_ran = RanSeconds();
-      entry.stamp = writes_ + 1;
-    } else {
+    const bool stays = remembers && !entry.absent_since && !records_.contains(copy) &&
+                       !IsListed(images, copy.first, std::nullopt);
+    if (!stays) {
       gone.push_back(copy);
+      continue;
     }
+    entry.absent_since = AbsentFrom();
+    entry.absent_ran = RanSeconds();
+    entry.stamp = writes_ + 1;
+    Confirm(copy);
   }
-  for (const CopyKey& copy : beyond) ledger_.erase(copy);
-  for (const CopyKey& copy : gone) {
-    ledger_.erase(copy);
-    if (!AnyRecordOf(copy.first)) ForgetSpellings(copy.first);
-  }
+  for (const CopyKey& copy : gone) Unload(copy);
   if (left > 0) EvidenceRemoved();
   return left;
 }
 
-void Model::ForgetSpellings(const std::string& image) {
-  const auto row = rows_.find(image);
-  if (row == rows_.end() || row->second.image != image) return;
-  for (const std::string& ref : std::vector(row->second.refs)) {
-    const auto of = rows_.find(SpellingOf(ref));
-    if (of != rows_.end() && of->second.image == image) rows_.erase(of);
-  }
-  rows_.erase(image);
+// Images of which nothing is known but that a list had them.
+void Model::ForgetUnknown(const std::vector<ListedImage>& on_node, std::uint64_t token) {
+  const auto is_known = [](const auto& all, const std::string& image) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& one) { return one.first.first == image; });
+  };
+  std::erase_if(rows_, [&](const auto& one) {
+    const std::string& image = one.first.first;
+    return one.second.listed && one.second.stamp <= token && !is_known(records_, image) &&
+           !is_known(ledger_, image) && !IsListed(on_node, image, std::nullopt);
+  });
 }
 
-bool Model::WasListed(const std::string& ref) const { return rows_.contains(SpellingOf(ref)); }
+// What is away, beyond the bound; here it is known of 0 alone what that is.
+void Model::KeepWithinBound() {
+  if (most_remembered_ != 0) return;
+  std::vector<CopyKey> records;
+  std::vector<CopyKey> entries;
+  for (const auto& [copy, record] : records_) {
+    if (record.absent_since && !record.closed_by_operator) records.push_back(copy);
+  }
+  for (const auto& [copy, entry] : ledger_) {
+    if (entry.absent_since) entries.push_back(copy);
+  }
+  for (const CopyKey& copy : records) Unrecord(copy);
+  for (const CopyKey& copy : entries) Unload(copy);
+  if (records.empty()) return;
+  PullOfDropped();
+  EvidenceRemoved();
+}
+
+bool Model::WasListed(const std::string& ref) const {
+  const std::string spelling = SpellingOf(ref);
+  const auto row = rows_.find({spelling, ""});
+  return ImageOf(ref) != spelling || (row != rows_.end() && row->second.listed);
+}
 
 // --- An operator's word
 
@@ -928,11 +990,8 @@ void Model::AddToLedger(const ListedImage& image, const std::string& source,
                         const std::string& reason) {
   ClassifyReport ignored;
   const Listed entry = Prepare({image}, ignored).front();
-  const auto refs = RefsOf(entry.id);
-  for (auto& [copy, record] : records_) {
-    const bool is_own = std::find(refs.begin(), refs.end(), copy.first) != refs.end();
-    if (is_own && copy.second == entry.stored) record.closed_by_operator = false;
-  }
+  const auto record = records_.find({ImageOf(entry.id), entry.stored});
+  if (record != records_.end()) record->second.closed_by_operator = false;
   Enter(entry, source, reason);
   Written();
 }
@@ -942,12 +1001,11 @@ bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler)
   const std::string image = ImageOf(ref);
   const auto entry = ledger_.find({image, stored});
   if (entry == ledger_.end()) return false;
-  const auto absent_since = entry->second.absent_since;
+  const PreloadedImage before = entry->second;
   ledger_.erase(entry);
-  const auto refs = RefsOf(image);
   bool has_own = false;
   for (auto& [copy, record] : records_) {
-    if (std::find(refs.begin(), refs.end(), copy.first) == refs.end()) continue;
+    if (copy.first != image) continue;
     has_own = has_own || copy.second == stored;
     if (!record.closed_by_list && copy.second != stored) continue;
     record.closed_by_operator = true;
@@ -957,8 +1015,8 @@ bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler)
     Close(image, stored, TimeOfWriting());
     ImagePulledRecord& closed = records_.at({image, stored});
     closed.closed_by_operator = true;
-    closed.absent_since = absent_since;
-    closed.absent_ran = RanSeconds();
+    closed.absent_since = before.absent_since;
+    closed.absent_ran = before.absent_ran;
   }
   EvidenceRemoved();
   Written();
@@ -975,6 +1033,7 @@ bool Model::SettlePresumed(const std::string& ref, const std::string& handler, S
   entry->second.reason = reason;
   entry->second.since = TimeOfWriting();
   entry->second.stamp = writes_ + 1;
+  Confirm(entry->first);
   Written();
   return true;
 }
@@ -990,7 +1049,7 @@ ClassifyReport Model::ClearDistrust(const ClearOptions& options, const std::stri
   awaits_first_list_ = false;  // no list counts as the first any more, nor this one
   if (options.images_on_node) {
     const auto images = Prepare(*options.images_on_node, report);
-    report.united = Learn(images, ListScope::kSome);
+    report.united = Learn(images);
     if (!options.adopt) CloseUnknown(images, {}, false, true, report);
     for (const Listed& image : options.adopt ? Unknown(images, report) : std::vector<Listed>()) {
       const bool pinned =
@@ -1018,7 +1077,7 @@ void Model::RestoreEvidence(const Model& backup) {
     pulls_.push_back(one);
   }
   SortPulls();
-  // What can't be read closes an image under every spelling, and spellings are not restored.
+  // What can't be read closes an image under every spelling, which the backup may not know.
   const bool any_broken = !broken_refs_.empty() || !broken_images_.empty() ||
                           !backup.broken_refs_.empty() || !backup.broken_images_.empty();
   auto entries = backup.ledger_;
@@ -1027,7 +1086,6 @@ void Model::RestoreEvidence(const Model& backup) {
     return any_broken || same == ledger_.end() || same->second != one.second;
   });
   ledger_ = std::move(entries);
-  rows_.clear();
   last_list_ = kept_list_ = 0;
 }
 

@@ -63,55 +63,50 @@ std::vector<std::string> NamesWithout(const Handlers& handlers, const Handlers& 
 
 // Copies that can't be told apart any more: known, and nothing proven. Part of a write to come;
 // whether there was anything to do.
-bool Model::Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseReport& report) {
-  std::map<std::string, std::optional<Timestamp>> refs;  // with the latest time of what goes
-  std::set<std::string> closed_by_operator;
+bool Model::Fold(const Chosen& chosen, Timestamp time, CollapseReport& report) {
+  std::set<std::string> folded;  // images
   std::set<std::string> names;
   const auto takes = [&](const std::string& stored) { return !stored.empty() && chosen(stored); };
-  for (auto at = records_.begin(); at != records_.end();) {
-    const auto& [ref, stored] = at->first;
-    if (!takes(stored)) {
-      ++at;
-      continue;
-    }
-    refs[ref] = std::max(refs[ref], at->second.last_updated);
-    names.insert(stored);
-    if (at->second.closed_by_operator) closed_by_operator.insert(ref);
-    ++report.records;
-    at = records_.erase(at);
-  }
-  for (const auto& [ref, latest] : refs) {
-    ImagePulledRecord record;
-    record.image_ref = ref;
-    record.last_updated = std::max<std::optional<Timestamp>>(time, latest);
-    record.closed_by_operator = closed_by_operator.contains(ref);
-    if (const auto own = records_.find({ref, ""}); own != records_.end()) {
-      record.closed_by_operator = record.closed_by_operator || own->second.closed_by_operator;
-      record.last_updated = std::max(record.last_updated, own->second.last_updated);
-    }
+  for (const auto& [copy, other] : Records(records_)) {
+    if (!takes(copy.second)) continue;
+    const CopyKey to{copy.first, ""};
+    const auto own = records_.find(to);
+    const bool is_new = own == records_.end();
+    const ImagePulledRecord before = is_new ? ImagePulledRecord() : own->second;
+    ImagePulledRecord& record = records_[to];
+    record = {};
+    record.image_ref = is_new ? other.image_ref : before.image_ref;
+    record.last_updated = std::max<std::optional<Timestamp>>(time, other.last_updated);
+    record.last_updated = std::max(record.last_updated, before.last_updated);
+    record.closed_by_operator = before.closed_by_operator || other.closed_by_operator;
     record.stamp = writes_ + 1;
-    records_[{ref, ""}] = record;
-    ++report.records_to_verify;
-    // The default's records under other spellings.
-    for (const std::string& spelt : by_image ? RefsOf(ref) : std::vector<std::string>()) {
-      const auto other = records_.find({spelt, ""});
-      if (other == records_.end() || other->second.credential_mapping.empty()) continue;
-      other->second.credential_mapping.clear();
-      other->second.stamp = writes_ + 1;
-      ++report.records_to_verify;
+    if (const auto row = rows_.find(copy); row != rows_.end()) {
+      const auto refs = row->second.refs;
+      rows_[to].refs.insert(refs.begin(), refs.end());
     }
+    if (folded.insert(copy.first).second) ++report.records_to_verify;
+    names.insert(copy.second);
+    ++report.records;
+    Unrecord(copy);
   }
   const bool had_revocations = FoldRevocations(takes, report);
   report.intents += FoldPulls(takes, names);
   // The default's copy of an image may be one of the others.
-  std::set<std::string> images;
-  for (const auto& [ref, latest] : refs) images.insert(ImageOf(ref));
-  const auto dropped = std::erase_if(ledger_, [&](const auto& entry) {
-    return takes(entry.first.second) || images.contains(entry.first.first);
-  });
-  if (dropped > 0) EvidenceRemoved();
+  const bool dropped = DropEntries(
+      [&](const CopyKey& copy) { return takes(copy.second) || folded.contains(copy.first); });
   report.handlers.assign(names.begin(), names.end());
-  return !names.empty() || had_revocations || dropped > 0;
+  return !names.empty() || had_revocations || dropped;
+}
+
+// Whether there were any.
+bool Model::DropEntries(const std::function<bool(const CopyKey&)>& drops) {
+  std::vector<CopyKey> dropped;
+  for (const auto& [copy, entry] : ledger_) {
+    if (drops(copy)) dropped.push_back(copy);
+  }
+  for (const CopyKey& copy : dropped) Unload(copy);
+  if (!dropped.empty()) EvidenceRemoved();
+  return !dropped.empty();
 }
 
 // What was forgotten of the other copies is forgotten of the default's. Whether there was any.
@@ -124,10 +119,12 @@ bool Model::FoldRevocations(const Chosen& takes, CollapseReport& report) {
   for (Revocation& one : folded) {
     one.runtime_handler.clear();
     PutRevocation(one);
-    const auto own = records_.find({one.image_ref, ""});
-    if (own == records_.end() || !DropForgotten(own->second)) continue;
-    own->second.stamp = writes_ + 1;
-    ++report.records_to_verify;
+    for (auto& [copy, record] : records_) {
+      if (!copy.second.empty() || SpellingOf(copy.first) != one.image_ref) continue;
+      if (!DropForgotten(record)) continue;
+      record.stamp = writes_ + 1;
+      ++report.records_to_verify;
+    }
   }
   return !folded.empty();
 }
@@ -176,19 +173,18 @@ RuntimesReport Model::Replace(Handlers handlers) {
   // What is kept under the default's own name could not be asked for any more.
   CollapseReport folded;
   Fold([&](const std::string& stored) { return report.turned_on || stored == name; },
-       TimeOfWriting(), closed_, folded);
+       TimeOfWriting(), folded);
   report.records_collapsed = folded.records;
   report.intents_collapsed = folded.intents;
   const bool other_default = !handlers_.empty() && NameOfDefault(handlers_) != name;
   const Handlers before = std::exchange(handlers_, std::move(handlers));
-  const auto dropped = std::erase_if(ledger_, [&](const auto& entry) {
-    const std::string& stored = entry.first.second;
+  DropEntries([&](const CopyKey& copy) {
+    const std::string& stored = copy.second;
     const bool known = stored.empty() || Stored(stored).value_or("") == stored;
     const bool is_new = !stored.empty() && known && Named(before, stored) == nullptr;
     return (stored.empty() && other_default) || is_new ||
            (known && GuestIn(before, stored) != GuestIn(handlers_, stored));
   });
-  if (dropped > 0) EvidenceRemoved();
   DropOutdated(other_default, report);
   Written();
   return report;
@@ -221,8 +217,7 @@ void Model::DropOutdated(bool other_default, RuntimesReport& report) {
 
 CollapseReport Model::Collapse() {
   CollapseReport report;
-  const bool folded =
-      Fold([](const std::string&) { return true; }, TimeOfWriting(), closed_, report);
+  const bool folded = Fold([](const std::string&) { return true; }, TimeOfWriting(), report);
   const bool others = HasOthers(handlers_);
   std::erase_if(handlers_, [](const RuntimeHandler& handler) { return !handler.is_default; });
   if (folded || others) Written();

@@ -231,30 +231,33 @@ void Model::LearnPullIds(const Model& later) {
   }
 }
 
-bool Model::Pulled(const KnownImage& image, const std::string& ref,
+bool Model::Pulled(const KnownImage& image, const std::string& returned,
                    const std::optional<ImagePullCredentials>& credentials,
                    const std::string& handler, const PullResult& result) {
-  if (ref.empty() || !image.name) return false;
+  if (returned.empty() || !image.name) return false;
   const auto stored = StoredOfPull(image, handler);
   if (!stored) return false;
   const Timestamp time = TimeOfWriting();
   const std::uint64_t commit = writes_ + 1;
   if (closed_ && result.image) LearnEntry(*result.image);
-  if (closed_) TakeOverRecord(ref, *stored);
-  if (closed_) ForgetAbsent(ref, *stored);
+  // Two images may have the digest that the pull returned.
+  const std::string ref = closed_ && result.image ? result.image->id : returned;
+  const CopyKey copy{ImageOf(ref), *stored};
   if (closed_) awaits_first_list_ = false;
   // Nobody can tell for which guest a handler that went away pulled.
   auto proven = Stored(handler) ? credentials : std::nullopt;
   if (proven) proven = Proven(*proven, PullBegan(image, *stored, result.pull), result.terms);
-  const bool is_forgotten = proven && !DropForgottenOf({ref, *stored}, *proven);
-  const bool is_new = !records_.contains({ref, *stored});
-  ImagePulledRecord& record = records_[{ref, *stored}];
+  const bool is_new = !records_.contains(copy);
+  if (closed_) ForgetAbsent(copy);
+  ImagePulledRecord& record = records_[copy];
   // Of an image that was gone nothing counts that was proven then.
   if (closed_ && record.absent_since) record.credential_mapping.clear();
   record.absent_since.reset();
   const ImagePulledRecord before = record;
   record.image_ref = ref;
   record.runtime_handler = *stored;
+  if (closed_) LearnRef(ref, *stored);
+  const bool is_forgotten = proven && !DropForgottenOf(copy, *proven);
   record.guest_platform = GuestOf(*stored);
   record.closed_because.clear();
   record.closed_by_list = false;
@@ -357,11 +360,12 @@ void Model::WriteBack(const KnownImage& image, const std::string& ref,
           },
           [&](const Proof& a, const Proof& b) { return Better(a, b, ages_.credentials); })
           .value_or(Proof());
-  if (!DropForgottenOf({record.image_ref, record.runtime_handler}, added)) return;
+  const CopyKey copy{ImageOf(ref), record.runtime_handler};
+  if (!DropForgottenOf(copy, added)) return;
   if (!Merge(record, image.name.value(), added)) return;
   record.last_updated = TimeOfWriting();
   record.stamp = writes_ + 1;
-  records_[{record.image_ref, record.runtime_handler}] = record;
+  records_[copy] = record;
   Written();
 }
 
@@ -374,10 +378,10 @@ bool Model::Put(const ImagePulledRecord& record) {
   const std::string& handler = record.runtime_handler;
   const auto stored = Stored(handler);
   // What is left of a handler that vanished may still be replaced.
-  if (!stored && !records_.contains({record.image_ref, handler})) return false;
-  if (closed_) TakeOverRecord(record.image_ref, stored.value_or(handler));
-  if (closed_) ForgetAbsent(record.image_ref, stored.value_or(handler));
-  ImagePulledRecord& put = records_[{record.image_ref, stored.value_or(handler)}];
+  const CopyKey copy{ImageOf(record.image_ref), stored.value_or(handler)};
+  if (!stored && !records_.contains(copy)) return false;
+  if (closed_) ForgetAbsent(copy);
+  ImagePulledRecord& put = records_[copy];
   const auto guest = stored ? GuestOf(*stored) : put.guest_platform;
   const ImagePulledRecord before = put;
   put = record;
@@ -386,6 +390,7 @@ bool Model::Put(const ImagePulledRecord& record) {
   put.closed_by_operator = before.closed_by_operator;
   put.runtime_handler = stored.value_or(handler);
   put.guest_platform = guest;
+  if (closed_) LearnRef(record.image_ref, copy.second);
   GiveProofs(before, put);
   put.stamp = writes_ + 1;
   Written();
@@ -394,13 +399,12 @@ bool Model::Put(const ImagePulledRecord& record) {
 }
 
 void Model::Delete(const std::string& ref, const std::string& handler) {
-  std::size_t gone = 0;
-  for (const std::string& spelt : RefsOf(ref)) {
-    gone += records_.erase({spelt, Stored(handler).value_or(handler)});
-  }
-  if (gone == 0) return;
+  const CopyKey copy{ImageOf(ref), Stored(handler).value_or(handler)};
+  if (!records_.contains(copy)) return;
+  const bool was_listed = WasListed(records_.at(copy).image_ref);
+  Unrecord(copy);
   EvidenceRemoved();
-  if (closed_ && !WasListed(ref)) PullOfAnything();
+  if (closed_ && !was_listed) PullOfAnything();
   Written();
 }
 

@@ -287,12 +287,18 @@ void Model::PutRevocation(const Revocation& revocation) {
   revocations_.push_back(revocation);
 }
 
+// One for each digest of the image.
+std::set<std::string> Model::SpellingsOf(const std::string& ref) const {
+  std::set<std::string> spellings;
+  for (const std::string& one : RefsOf(ref)) spellings.insert(SpellingOf(one));
+  return spellings;
+}
+
 bool Model::IsImageForgotten(const Proof& proof, const ImagePulledRecord& of) const {
-  const auto refs = RefsOf(of.image_ref);
+  const auto spellings = SpellingsOf(of.image_ref);
   return std::any_of(revocations_.begin(), revocations_.end(), [&](const Revocation& one) {
     return one.kind == RevocationKind::kImage && one.commit >= proof.pull_began &&
-           one.runtime_handler == of.runtime_handler &&
-           std::find(refs.begin(), refs.end(), one.image_ref) != refs.end();
+           one.runtime_handler == of.runtime_handler && spellings.contains(one.image_ref);
   });
 }
 
@@ -374,10 +380,10 @@ RevokeReport Model::Forget(Revocation what) {
   what.commit = writes_ + 1;
   what.since = TimeOfWriting();
   what.ran = static_cast<std::uint64_t>(TimesNow().ran);
-  const auto refs = is_image ? RefsOf(what.image_ref) : std::vector<std::string>{""};
+  const auto spellings = is_image ? SpellingsOf(what.image_ref) : std::set<std::string>{""};
   const auto is_its = [&](const ImagePulledRecord& record) {
     return record.runtime_handler == what.runtime_handler &&
-           std::find(refs.begin(), refs.end(), record.image_ref) != refs.end();
+           spellings.contains(SpellingOf(ImageOf(record.image_ref)));
   };
   const auto leaves = [&]<typename T>(const T& one, const ImagePulledRecord& of) {
     if (is_image) return is_its(of);
@@ -386,15 +392,15 @@ RevokeReport Model::Forget(Revocation what) {
   };
   RevokeReport report = Count(leaves, is_image ? &what : nullptr);
   report.stored = true;
-  for (const std::string& ref : refs) {
-    what.image_ref = ref;
+  for (const std::string& spelling : spellings) {
+    what.image_ref = spelling;
     PutRevocation(what);
   }
   for (auto& [copy, record] : records_) {
     const bool loses = Drop(
         record, [&](const auto& one) { return leaves(one, record); },
         [&](const Proof&) { return is_image && is_its(record); });
-    if (loses || (is_image && is_its(record))) record.stamp = writes_ + 1;
+    if (loses) record.stamp = writes_ + 1;
   }
   changed_ = true;
   Written();

@@ -43,7 +43,7 @@ bool Model::IsListed(const std::vector<ListedImage>& images, const std::string& 
 
 // Part of a write to come, if there is anything to write.
 PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const OldEnough& old_enough,
-                                bool& wrote) {
+                                const EntryOldEnough& entry_old_enough, bool& wrote) {
   PruneReport report;
   met_ahead_ = false;
   std::vector<CopyKey> gone;
@@ -51,16 +51,18 @@ PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const Ol
   std::set<std::string> spoken_for;                     // refs of which a record stays
   const bool remembers = closed_ && evidence_.remember.count() > 0;
   for (auto& [copy, record] : records_) {
+    const std::string& ref = record.image_ref;
+    const auto entry = ledger_.find(copy);
     ++report.examined;
     std::uint64_t* kept = nullptr;
-    if (IsListed(images, copy.first, copy.second)) {
+    if (IsListed(images, ref, copy.second)) {
       kept = &report.kept_in_list;
       if (record.absent_since) {
         record.absent_since.reset();
         record.stamp = writes_ + 1;
         wrote = true;
       }
-    } else if (closed_ && record.absent_since && !IsListed(images, copy.first, std::nullopt) &&
+    } else if (closed_ && record.absent_since && !IsListed(images, ref, std::nullopt) &&
                (record.closed_by_operator || (remembers && !IsOver(record.absent_ran)))) {
       // What pulls proved of it goes in its time.
       if ((!remembers || IsOver(record.absent_ran)) && !record.credential_mapping.empty()) {
@@ -69,16 +71,17 @@ PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const Ol
         wrote = true;
       }
       continue;
-    } else if (!old_enough(record)) {
+    } else if (!old_enough(record) ||
+               (entry != ledger_.end() && !entry_old_enough(entry->second))) {
       kept = &report.kept_newer;
-    } else if (closed_ && record.closed_by_operator && IsListed(images, copy.first, std::nullopt)) {
+    } else if (closed_ && record.closed_by_operator && IsListed(images, ref, std::nullopt)) {
       kept = &report.kept_in_list;
     }
     if (kept != nullptr) {
       ++*kept;
       met_ahead_ = met_ahead_ || (record.last_updated && IsAhead(*record.last_updated));
       spoken_for.insert(copy.first);
-    } else if (IsListed(images, copy.first, std::nullopt)) {
+    } else if (IsListed(images, ref, std::nullopt)) {
       surplus[copy.first].push_back(copy);
     } else {
       gone.push_back(copy);
@@ -103,35 +106,27 @@ PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const Ol
     gone.insert(gone.end(), copies.begin(), copies.end());
   }
   never_listed_went_ = false;
-  std::size_t forgotten = 0;  // beyond the bound
-  if (remembers && most_remembered_ == 0) {
-    forgotten = std::erase_if(records_, [&](const auto& one) {
-      return one.second.absent_since && !one.second.closed_by_operator &&
-             !IsListed(images, one.first.first, std::nullopt) && !IsOver(one.second.absent_ran);
-    });
-    std::erase_if(gone, [&](const CopyKey& copy) { return !records_.contains(copy); });
-  }
   for (const CopyKey& copy : gone) {
     const bool goes = std::none_of(surplus.begin(), surplus.end(),
                                    [&](const auto& one) { return one.first == copy.first; });
-    never_listed_went_ = never_listed_went_ || (closed_ && goes && !WasListed(copy.first));
     ImagePulledRecord& record = records_.at(copy);
+    never_listed_went_ = never_listed_went_ || (closed_ && goes && !WasListed(record.image_ref));
     const bool stays = closed_ && record.closed_by_operator;
     const bool was_absent = (remembers || stays) && goes && record.absent_since;
     report.removed += was_absent ? 0 : 1;
-    if (remembers && goes && !was_absent && !stays && most_remembered_ == 0) ++forgotten;
-    if (goes && !was_absent && (stays || (remembers && most_remembered_ > 0))) {
+    if (goes && !was_absent && (stays || remembers)) {
       record.absent_since = AbsentFrom();
       if (!remembers) record.credential_mapping.clear();
       record.absent_ran = RanSeconds();
       record.stamp = writes_ + 1;
+      // What comes back may be what the pull brought.
+      report.preloaded_removed += ledger_.erase(copy);
     } else {
-      records_.erase(copy);
+      Unrecord(copy);
     }
   }
-  wrote = wrote || !gone.empty() || forgotten > 0;
-  if (forgotten > 0) PullOfDropped();
-  if (report.removed > 0 || forgotten > 0) EvidenceRemoved();
+  wrote = wrote || !gone.empty();
+  if (report.removed > 0) EvidenceRemoved();
   return report;
 }
 
@@ -139,13 +134,14 @@ PruneReport Model::Prune(const std::vector<ListedImage>& images, std::uint64_t t
   const Model before = *this;
   const bool keeps_time = closed_ && MustKeepTime();
   bool wrote = false;
-  PruneReport report = PruneRecords(
-      images, [&](const ImagePulledRecord& record) { return record.stamp <= token; }, wrote);
+  const auto is_old = [&](const auto& one) { return one.stamp <= token; };
+  PruneReport report = PruneRecords(images, is_old, is_old, wrote);
   if (never_listed_went_) PullOfAnything();
   if (closed_) {
-    report.preloaded_removed = PruneLedger(images, token);
+    report.preloaded_removed += PruneLedger(images, token);
     last_list_ = std::max(last_list_, token);
   }
+  KeepWithinBound();
   changed_ = wrote || before.Evidence() != Evidence() || keeps_time;
   if (changed_) Written();
   return report;
@@ -161,17 +157,20 @@ PruneReport Model::PruneBefore(const std::vector<ListedImage>& images, Timestamp
         if (!closed_) time.nanoseconds = 0;  // what a kubelet's file keeps
         return time < until;
       },
-      wrote);
+      [&](const PreloadedImage& entry) { return entry.since < until; }, wrote);
   if (never_listed_went_) PullOfAnything();
-  if (wrote) Written();
+  const auto before = records_.size() + ledger_.size();
+  KeepWithinBound();
+  if (wrote || before != records_.size() + ledger_.size()) Written();
   if (closed_ && met_ahead_) MendTimes();
   return report;
 }
 
 // A record without credentials, where there is none. Part of a write to come.
 bool Model::Close(const std::string& ref, const std::string& stored, Timestamp time, bool by_list) {
-  if (records_.contains({ref, stored})) return false;
-  ImagePulledRecord& record = records_[{ref, stored}];
+  const CopyKey copy{ImageOf(ref), stored};
+  if (records_.contains(copy)) return false;
+  ImagePulledRecord& record = records_[copy];
   record.image_ref = ref;
   record.runtime_handler = stored;
   if (closed_) record.closed_because = "a list";
@@ -320,7 +319,7 @@ bool Model::DownLoses() const {
 void Model::Down() {
   CollapseReport ignored;
   // Nobody tells a migration the rules, so it takes the later time.
-  Fold([](const std::string&) { return true; }, std::max(now_, latest_), closed_, ignored);
+  Fold([](const std::string&) { return true; }, std::max(now_, latest_), ignored);
   for (auto& [copy, record] : records_) {
     if (!SaysMoreThanVersionOne(record)) continue;
     record.credential_mapping.clear();
@@ -334,49 +333,71 @@ void Model::Down() {
 
 void Model::Up() { Written(); }
 
-// A record of the store that a backup replaces: it closes what the backup has no record of.
-void Model::KeepRecorded(const ImagePulledRecord& old) {
+// A record of the store that a backup replaces: it closes what the backup has no record of. An
+// operator's word stays, and of two closings that of another kind.
+void Model::KeepRecorded(const CopyKey& copy, const ImagePulledRecord& old) {
   const std::string stored = Stored(old.runtime_handler).value_or(old.runtime_handler);
-  std::string because = old.closed_because;
-  if (closed_ && because.empty()) because = "a restore";
-  const auto place_of = [&](const std::string& ref) {
-    CopyKey copy{ref, stored};
-    for (const std::string& spelt : closed_ ? PlainSpellings(ref) : std::vector<std::string>()) {
-      if (!records_.contains(copy) && records_.contains({spelt, stored})) copy.first = spelt;
-    }
-    return copy;
-  };
-  const auto close = [&](const CopyKey& copy) {
-    ImagePulledRecord& kept = records_[copy];
-    kept.image_ref = copy.first;
+  const CopyKey own{ImageOf(copy.first), stored};
+  const auto at = records_.find(own);
+  const auto entry = ledger_.find(own);
+  const bool is_new = at == records_.end();
+  bool closes = is_new || old.closed_by_operator;
+  bool by_list = old.closed_by_list;
+  if (!is_new) {
+    const ImagePulledRecord& kept = at->second;
+    const bool none = kept.credential_mapping.empty() && old.credential_mapping.empty();
+    const bool is_guess = kept.closed_by_list && !old.closed_by_list;
+    closes =
+        closes || (none && (kept.closed_because.empty() != old.closed_because.empty() || is_guess));
+    by_list = by_list && kept.closed_by_list;
+  }
+  if (!closes) return;
+  ImagePulledRecord& kept = records_[own];
+  if (is_new) {
+    kept.image_ref = old.image_ref;
     kept.runtime_handler = stored;
     kept.last_updated = old.last_updated;
-    kept.closed_because = because;
-    kept.closed_by_list = old.closed_by_list;
-    kept.closed_by_operator = old.closed_by_operator;
-    kept.absent_since = old.absent_since;
-    kept.stamp = writes_ + 1;
-  };
-  const CopyKey own = place_of(old.image_ref);
-  const bool is_new = !records_.contains(own);
-  // The image may come back with another ID, and the same digest.
-  const auto row = rows_.find(SpellingOf(old.image_ref));
-  if (closed_ && (is_new || old.closed_by_operator) && row != rows_.end()) {
-    const std::string image = row->second.image;
-    for (const auto& [spelling, other] : rows_) {
-      if (image.empty() || other.image != image || spelling == row->first) continue;
-      if (const CopyKey copy = place_of(spelling); !records_.contains(copy)) close(copy);
-    }
+    kept.absent_since = entry == ledger_.end() ? old.absent_since : entry->second.absent_since;
+    kept.guest_platform = old.guest_platform;
   }
-  if (is_new) return close(own);
-  ImagePulledRecord& kept = records_[own];
-  kept.closed_by_operator = kept.closed_by_operator || old.closed_by_operator;
-  kept.closed_by_list = kept.closed_by_list && old.closed_by_list;
-  if (!kept.credential_mapping.empty()) return;
-  if (kept.closed_because.empty() != old.closed_because.empty()) kept.closed_because = because;
+  kept.closed_because = old.closed_because;
+  if (closed_ && kept.closed_because.empty() && kept.credential_mapping.empty()) {
+    kept.closed_because = "a restore";
+  }
+  kept.closed_by_list = by_list;
+  kept.closed_by_operator = old.closed_by_operator;
+  kept.stamp = writes_ + 1;
+  if (kept.absent_since || kept.closed_by_operator) ledger_.erase(own);
+}
+
+// Of an image with a record, whose a digest is stays known: it may come back with another ID.
+void Model::KeepRefs(const Model& replaced) {
+  for (const auto& [copy, row] : replaced.rows_) {
+    if (!replaced.AnyRecordOf(copy.first)) continue;
+    const std::string image = ImageOf(copy.first);
+    const CopyKey own{image, Stored(copy.second).value_or(copy.second)};
+    const auto is_anothers = [&](const std::string& ref) {
+      const std::string digest = SpellingOf(ref);
+      const auto has = [&](const auto& all) {
+        return std::any_of(all.begin(), all.end(),
+                           [&](const auto& one) { return one.first.first == digest; });
+      };
+      return digest != image && (has(records_) || has(ledger_) || has(rows_));
+    };
+    std::set<std::string> refs = row.refs;
+    std::erase_if(refs, is_anothers);
+    Row& kept = rows_[own];
+    kept.listed = kept.listed || row.listed;
+    kept.refs.merge(refs);
+    TidyRow(own);
+  }
+  for (auto& [copy, record] : records_) {
+    if (ImageOf(record.image_ref) != copy.first) record.image_ref = copy.first;
+  }
 }
 
 std::uint64_t Model::Restore(const Model& backup) {
+  const Model before_restore = *this;
   const auto replaced = std::move(records_);
   std::uint64_t without_credentials = 0;
   records_ = backup.records_;
@@ -394,12 +415,22 @@ std::uint64_t Model::Restore(const Model& backup) {
     ++without_credentials;
   }
   handlers_ = backup.handlers_;
-  for (const auto& [copy, record] : replaced) KeepRecorded(record);
+  // Another image may have one of the digests since.
+  rows_ = backup.rows_;
+  for (auto& [copy, row] : rows_) {
+    const auto there = before_restore.rows_.find(copy);
+    const Row known = there == before_restore.rows_.end() ? Row() : there->second;
+    row.listed = row.listed && known.listed;
+    std::erase_if(row.refs, [&](const std::string& ref) { return !known.refs.contains(ref); });
+  }
   for (const Revocation& one : backup.revocations_) PutRevocation(one);
   // How long they and what is remembered last begins anew.
   for (Revocation& one : revocations_) one.ran = static_cast<std::uint64_t>(TimesNow().ran);
   last_truth_ = std::max(last_truth_, backup.last_truth_);
   RestoreEvidence(backup);
+  for (const auto& [copy, record] : replaced) KeepRecorded(copy, record);
+  for (const auto& [copy, row] : backup.rows_) TidyRow(copy);
+  KeepRefs(before_restore);
   // What either could not read stays closed.
   broken_refs_.insert(backup.broken_refs_.begin(), backup.broken_refs_.end());
   broken_images_.insert(backup.broken_images_.begin(), backup.broken_images_.end());
@@ -409,6 +440,7 @@ std::uint64_t Model::Restore(const Model& backup) {
   latest_ = std::max(latest_, backup.latest_);
   times_.ages = std::max(times_.ages, backup.times_.ages);
   took_files_over_ = backup.took_files_over_;
+  for (auto& [copy, row] : rows_) row.stamp = writes_ + 1;
   for (auto& [copy, record] : records_) record.absent_ran = RanSeconds();
   for (auto& [copy, entry] : ledger_) {
     if (entry.absent_since) entry.absent_ran = RanSeconds();

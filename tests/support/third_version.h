@@ -14,7 +14,7 @@
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
 #include "store/engine/database/tables.h"
-#include "store/node/records/pulled_record.h"
+#include "store/images/image_row.h"
 #include "waybill/limits.h"
 
 namespace waybill::testing {
@@ -39,21 +39,21 @@ class ThirdVersion {
   using Payload = std::vector<std::uint8_t>;
 
   static Result<void> Note(internal::StepRun& run, std::uint32_t version, const std::string& note) {
-    run.total = run.txn.state().digest(internal::Table::kPulled).count;
-    return internal::Rewrite(
-        run, internal::Table::kPulled, version, [&](Payload& payload) -> Result<void> {
-          auto record = *internal::DecodePulledRecordValue(payload);
-          if (record.closed_because.empty() || record.closed_because == kNote) {
-            record.closed_because = note;
-          }
-          payload = TRY(internal::EncodePulledRecordValue(record));
-          return {};
-        });
+    run.total = run.txn.state().digest(internal::Table::kImages).count;
+    return internal::Rewrite(run, internal::Table::kImages, version,
+                             [&](Payload& payload) -> Result<void> {
+                               auto row = *internal::DecodeImage(payload);
+                               if (!row.pulled) return {};
+                               std::string& because = row.pulled->closed_because;
+                               if (because.empty() || because == kNote) because = note;
+                               payload = TRY(internal::EncodeImage(row));
+                               return {};
+                             });
   }
   static Result<void> Up(internal::StepRun& run) { return Note(run, kThirdVersion, kNote); }
   static Result<void> Down(internal::StepRun& run) { return Note(run, kNewestSchema, ""); }
   static Result<std::vector<std::string>> Losses(const internal::StoreTxn& txn) {
-    const auto count = txn.state().digest(internal::Table::kPulled).count;
+    const auto count = txn.state().digest(internal::Table::kImages).count;
     if (count == 0) return std::vector<std::string>();
     return std::vector<std::string>{"the notes of " + internal::HowMany(count, "record")};
   }

@@ -8,9 +8,8 @@
 
 #include "store/engine/database/envelope.h"
 #include "store/engine/trust/trust_journal.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
+#include "store/images/pull_row.h"
+#include "store/images/shown.h"
 #include "store/node/records/typed_tables.h"
 
 namespace waybill::testing {
@@ -86,7 +85,13 @@ std::vector<std::uint8_t> PayloadOf(const std::string& value) {
 Contents ContentsOf(const std::filesystem::path& directory) {
   const RawModel values = ValuesIn(directory);
   Contents contents;
-  DecodeAll(values, Table::kPulled, internal::DecodePulledRecordValue, contents.records);
+  std::vector<internal::ImageRow> rows;
+  DecodeAll(values, Table::kImages, internal::DecodeImage, rows);
+  const internal::Clocks clocks = StateOf(directory).clocks;
+  for (const internal::ImageRow& row : rows) {
+    if (row.pulled) contents.records.push_back(internal::RecordOf(row, clocks, clocks.wall));
+    if (row.preloaded) contents.ledger.push_back(internal::PreloadedOf(row, clocks, clocks.wall));
+  }
   std::vector<UnresolvedPull> pulls;
   DecodeAll(values, Table::kIntents, internal::DecodeUnresolvedPull, pulls);
   for (UnresolvedPull& pull : pulls) {
@@ -97,7 +102,6 @@ Contents ContentsOf(const std::filesystem::path& directory) {
       contents.intents.push_back({std::move(pull.image), std::move(pull.runtime_handler)});
     }
   }
-  DecodeAll(values, Table::kLedger, internal::DecodeLedgerEntry, contents.ledger);
   DecodeAll(values, Table::kQuarantine, internal::DecodeQuarantineValue, contents.quarantine);
   DecodeAll(values, Table::kPreloaded, internal::DecodePreloadedValue, contents.preloaded);
   DecodeAll(values, Table::kRuntimeHandlers, internal::DecodeRuntimeHandlerValue,

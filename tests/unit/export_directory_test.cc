@@ -34,14 +34,13 @@ BOOST_AUTO_TEST_SUITE(export_directory)
 namespace {
 
 namespace fs = std::filesystem;
-using internal::ExportContent;
 using internal::ExportKubeletDirectory;
 
 constexpr Timestamp kNow{1767323045, 0};  // 2026-01-02T03:04:05Z
 constexpr const char* kAside = "before-export-20260102T030405Z";
 
-ExportContent SomeContent() {
-  ExportContent content;
+KubeletContent SomeContent() {
+  KubeletContent content;
   ImagePulledRecord record;
   record.image_ref = kRef;
   record.last_updated = kNow;
@@ -59,7 +58,7 @@ class KubeletDirectory {
   fs::path image_manager() const { return dir_ / "image_manager"; }
   Tree tree() const { return TreeOf(image_manager()); }
 
-  Result<ExportReport> Export(const ExportContent& content = SomeContent()) const {
+  Result<ExportReport> Export(const KubeletContent& content = SomeContent()) const {
     return ExportKubeletDirectory(content, {.kubelet_directory = path()});
   }
   // The export refuses, and changes nothing.
@@ -156,7 +155,7 @@ BOOST_FIXTURE_TEST_CASE(files_that_no_import_took_stay_closed, WithKubelet) {
   WriteRecordFile(kubelet.path(), "pulling", "image", EncodePullIntent({"image"}));
   const ExportReport report = Must(kubelet.Export());
   kubelet.CheckPlaced();
-  const ExportContent now = ContentOf(kubelet.path());
+  const KubeletContent now = ContentOf(kubelet.path());
   BOOST_TEST(report.records + report.intents + report.closed == 7U);
   BOOST_TEST(now.quarantine.size() == report.closed);
   BOOST_TEST(now.quarantine.size() >= 3U);
@@ -173,7 +172,7 @@ BOOST_FIXTURE_TEST_CASE(files_that_an_import_took_do_not_come_back, WithKubelet)
   }
   WriteRecordFile(kubelet.path(), "pulled", "broken", "{");
   WriteRecordFile(kubelet.path(), "pulling", "done", EncodePullIntent({"done"}));
-  ExportContent content = SomeContent();
+  KubeletContent content = SomeContent();
   for (const auto folder : {internal::KubeletFolder::kPulled, internal::KubeletFolder::kPulling}) {
     const fs::path path = kubelet.image_manager() / internal::FolderName(folder);
     for (const auto& entry : fs::directory_iterator(path)) {
@@ -295,7 +294,7 @@ BOOST_FIXTURE_TEST_CASE(a_full_disk_changes_nothing, WithKubelet) {
       if (chmod((kubelet.image_manager() / folder).c_str(), 0700) != 0) return "chmod";
     }
     const Tree before = kubelet.tree();
-    ExportContent content = SomeContent();
+    KubeletContent content = SomeContent();
     for (int i = 0; i < 1000; ++i) {
       ImagePulledRecord record = content.records[0];
       record.image_ref = std::to_string(i);
@@ -321,7 +320,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::string_literals;
 using internal::EncodeUsernsFile;
-using internal::ExportContent;
 using internal::ExportKubeletDirectory;
 
 constexpr Timestamp kNow{1767323045, 0};  // 2026-01-02T03:04:05Z
@@ -355,7 +353,7 @@ class KubeletDirectory {
 
   Result<ExportReport> Export(std::vector<PodMapping> allocations,
                               std::vector<QuarantinedPod> held = {}) const {
-    ExportContent content;
+    KubeletContent content;
     content.intents = {{"an image"}};
     content.allocations = std::move(allocations);
     content.held = std::move(held);

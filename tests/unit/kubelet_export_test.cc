@@ -31,7 +31,6 @@ BOOST_AUTO_TEST_SUITE(kubelet_export)
 namespace {
 
 using namespace std::string_literals;
-using internal::ExportContent;
 using internal::ExportKubeletDirectory;
 
 constexpr Timestamp kNow{1767323045, 0};  // 2026-01-02T03:04:05Z
@@ -40,7 +39,7 @@ const std::filesystem::path kFixtures = WAYBILL_FIXTURES;
 // An export into a directory of its own.
 class Exported {
  public:
-  explicit Exported(const ExportContent& content, ExportOptions options = {}) {
+  explicit Exported(const KubeletContent& content, ExportOptions options = {}) {
     options.kubelet_directory = dir_.path();
     report = Must(ExportKubeletDirectory(content, options));
   }
@@ -50,7 +49,7 @@ class Exported {
     tree.erase("waybill-exported");
     return tree;
   }
-  ExportContent content() const { return ContentOf(dir_.path()); }
+  KubeletContent content() const { return ContentOf(dir_.path()); }
   std::string File(std::string_view folder, std::string_view key) const {
     return ReadFile(dir_.path() / RecordFile(folder, key));
   }
@@ -86,7 +85,7 @@ std::vector<ListedImage> ImagesOnNode(const std::vector<std::string>& ids) {
   return images;
 }
 
-void CheckSame(const ExportContent& a, const ExportContent& b) {
+void CheckSame(const KubeletContent& a, const KubeletContent& b) {
   BOOST_TEST((a.records == b.records));
   BOOST_TEST((a.intents == b.intents));
   BOOST_TEST((a.preloaded == b.preloaded));
@@ -118,7 +117,7 @@ void CheckClosed(const Exported& exported, std::string_view folder, std::string_
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(files_of_v1_33_come_back_as_either_version) {
-  const ExportContent content = ContentOf(kFixtures / "kubelet-v1.33");
+  const KubeletContent content = ContentOf(kFixtures / "kubelet-v1.33");
   Tree tree = TreeOf(kFixtures / "kubelet-v1.33" / "image_manager");
   const Exported old(content,
                      {.kubelet_directory = {}, .api_version = KubeletApiVersion::kV1Alpha1});
@@ -154,13 +153,13 @@ BOOST_AUTO_TEST_CASE(importing_an_export_is_the_identity) {
                   EncodePreloadedRecord({std::string(kRef), kNow, {"a", "b"}}));
   WriteRecordFile(dir.path(), "observed-preloaded", kRef2,
                   EncodePreloadedRecord({std::string(kRef2), std::nullopt, {}}));
-  ExportContent first = ContentOf(dir.path());
+  KubeletContent first = ContentOf(dir.path());
   BOOST_TEST_REQUIRE(first.quarantine.size() == 4U);
   for (const auto version : {KubeletApiVersion::kV1Beta1, KubeletApiVersion::kV1Alpha1}) {
     const Exported exported(first, {.kubelet_directory = {}, .api_version = version});
     BOOST_TEST(exported.report.closed == 4U);
     BOOST_TEST(exported.report.preloaded == 2U);
-    ExportContent second = exported.content();
+    KubeletContent second = exported.content();
     // The record whose ref differs from its file name now has a file of its own.
     for (QuarantinedFile& entry : first.quarantine) {
       entry.source = entry.source.substr(0, entry.source.rfind('-') + 1) + entry.sha256;
@@ -171,7 +170,7 @@ BOOST_AUTO_TEST_CASE(importing_an_export_is_the_identity) {
 }
 
 BOOST_AUTO_TEST_CASE(of_several_handlers_the_default_speaks) {
-  ExportContent content;
+  KubeletContent content;
   content.records = {Record(kRef, "kata", 60), Record(kRef, ""), Record(kRef, "gvisor", 30),
                      Record(kRef2, "kata"), Record(kRef2, "gvisor", 90)};
   content.records[0].credential_mapping.begin()->second = WithSecret(kSecretB);
@@ -190,7 +189,7 @@ BOOST_AUTO_TEST_CASE(of_several_handlers_the_default_speaks) {
 }
 
 BOOST_AUTO_TEST_CASE(quarantine_wins_over_all_else) {
-  ExportContent content;
+  KubeletContent content;
   content.records = {Record(kRef)};
   content.intents = {{std::string(kImage)}};
   content.quarantine = {
@@ -205,7 +204,7 @@ BOOST_AUTO_TEST_CASE(quarantine_wins_over_all_else) {
 }
 
 BOOST_AUTO_TEST_CASE(a_quarantine_entry_without_a_hash_is_refused) {
-  ExportContent content;
+  KubeletContent content;
   content.quarantine = {{QuarantineKind::kImageRef, "../../etc", "", "", kNow}};
   const TempDir dir;
   ExpectError(ExportKubeletDirectory(content, {.kubelet_directory = dir.path()}),
@@ -216,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_quarantine_entry_without_a_hash_is_refused) {
 BOOST_AUTO_TEST_CASE(what_json_cannot_hold_is_closed) {
   const std::string image = "registry.example/\xc3\x28:v1";
   const std::string ref = "sha256:\xff";
-  ExportContent content;
+  KubeletContent content;
   content.intents = {{image}};
   content.records = {Record(ref), Record("name"), Record("secret"), Record("account")};
   content.records[1].credential_mapping["\x80"] = NodeWide();
@@ -258,14 +257,14 @@ BOOST_AUTO_TEST_CASE(whatever_text_json_can_hold_comes_back) {
     const std::string image = text();
     intents.emplace(image, ImagePullIntent{image});
   }
-  ExportContent content;
+  KubeletContent content;
   for (const auto& [ref, record] : records) content.records.push_back(record);
   for (const auto& [image, intent] : intents) content.intents.push_back(intent);
   CheckSame(Exported(content).content(), content);
 }
 
 BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_to_know_what_is_on_the_node) {
-  ExportContent content;
+  KubeletContent content;
   content.records = {Record(kRef), Record("pinned", "kata")};
   content.quarantine = {{QuarantineKind::kImageRef, Sha256Hex("broken"), "", "", kNow}};
   content.preloaded = {{"old", kNow, {"x"}}};

@@ -179,8 +179,8 @@ BOOST_FIXTURE_TEST_CASE(what_is_of_the_default_handler_goes_down_and_up_whole, O
   const Contents contents = ContentsOf(store.directory());
   BOOST_TEST(FindRecord(contents, RefOf("gone"))->absent_since.has_value());
   const auto before = PayloadsIn(store);
-  for (const char* table : {"preload-ledger--", "image-spellings-", "revocations----1",
-                            "userns-mappings1", "userns-held----1"}) {
+  for (const char* table :
+       {"images---------1", "revocations----1", "userns-mappings1", "userns-held----1"}) {
     BOOST_TEST(before.contains(table), table);
   }
   BOOST_TEST(store.Migrate(1).losses.empty());

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "store/base/words.h"
-#include "store/node/evidence/judge.h"
+#include "store/images/judge.h"
+#include "store/images/pull_row.h"
 #include "store/node/pulls/pull_error.h"
-#include "store/node/records/open_pulls_table.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"

@@ -459,8 +459,8 @@ BOOST_AUTO_TEST_CASE(what_is_remembered_is_what_was_found_under_the_same_questio
       byte = static_cast<std::byte>(draw.Below(256));
   }
   const std::vector<Search> searches = {Search::kKey, Search::kCopy, Search::kPrefix};
-  const std::vector<Table> tables = {Table::kPulled, Table::kIntents, Table::kQuarantine,
-                                     Table::kLedger, Table::kSpellings};
+  const std::vector<Table> tables = {Table::kImages, Table::kIntents, Table::kQuarantine,
+                                     Table::kImported, Table::kRevocations};
   const std::vector<std::byte> map(1 << 16);
   using Question = std::tuple<Search, Table, Key16>;
   using Answer = std::pair<const std::byte*, std::uint32_t>;
@@ -495,13 +495,13 @@ BOOST_AUTO_TEST_CASE(what_is_remembered_is_what_was_found_under_the_same_questio
   // Another slot's table has nothing of it.
   Places none;
   memory.Give(0, none);
-  for (const Key16& key : keys) BOOST_TEST(none.Find(Search::kKey, Table::kPulled, key) == nullptr);
+  for (const Key16& key : keys) BOOST_TEST(none.Find(Search::kKey, Table::kImages, key) == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(without_memory_nothing_is_remembered) {
   Places places;
-  places.RememberMissing(Search::kKey, Table::kPulled, Key16{}, 0);
-  BOOST_TEST(places.Find(Search::kKey, Table::kPulled, Key16{}) == nullptr);
+  places.RememberMissing(Search::kKey, Table::kImages, Key16{}, 0);
+  BOOST_TEST(places.Find(Search::kKey, Table::kImages, Key16{}) == nullptr);
   places.Clear();
 }
 

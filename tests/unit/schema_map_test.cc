@@ -50,11 +50,11 @@ BOOST_AUTO_TEST_CASE(each_header_record_is_drawn) {
 
 BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
   const std::string map = Map();
-  const std::array<std::pair<RecordKind, std::string_view>, 16> kinds = {{
+  const std::array<std::pair<RecordKind, std::string_view>, 14> kinds = {{
       {RecordKind::kIdentity, "Identity"},
       {RecordKind::kState, "State"},
       {RecordKind::kTrustJournal, "TrustJournal"},
-      {RecordKind::kPulledRecord, "PulledRecord"},
+      {RecordKind::kImage, "Image"},
       {RecordKind::kPullIntent, "PullIntent"},
       {RecordKind::kQuarantine, "Quarantine"},
       {RecordKind::kPreloadedRecord, "PreloadedRecord"},
@@ -63,8 +63,6 @@ BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
       {RecordKind::kUsernsMapping, "UsernsMapping"},
       {RecordKind::kUsernsBlock, "UsernsBlock"},
       {RecordKind::kUsernsHeld, "UsernsHeld"},
-      {RecordKind::kLedgerEntry, "LedgerEntry"},
-      {RecordKind::kSpelling, "Spelling"},
       {RecordKind::kRevocation, "Revocation"},
       {RecordKind::kStreamingToken, "StreamingToken"},
   }};

@@ -9,16 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "schema/v2/pulled_record_generated.h"
+#include "schema/v2/image_generated.h"
 #include "store/api/maintenance.h"
 #include "store/base/options.h"
 #include "store/engine/database/envelope.h"
 #include "store/engine/database/tables.h"
 #include "store/engine/lmdb/env.h"
-#include "store/node/records/evidence_tables.h"
+#include "store/images/image_row.h"
+#include "store/images/pull_row.h"
 #include "store/node/records/keys.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/records/userns_tables.h"
 #include "tests/support/expect_error.h"
@@ -133,24 +132,6 @@ BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {
           .runtime_handler = Bytes(kMaxRuntimeHandlerBytes + more)}}) {
       check(Table::kIntents, internal::EncodeUnresolvedPull(one));
     }
-    for (const PreloadedImage& entry : std::vector<PreloadedImage>{
-             {.image_ref = Bytes(kMaxImageRefBytes + more)},
-             {.runtime_handler = Bytes(kMaxRuntimeHandlerBytes + more)},
-             {.names = {Bytes(kMaxImageBytes + more)}},
-             {.names = std::vector<std::string>(kMaxNamesPerImage + more, "a")},
-             {.source = Bytes(kMaxReasonBytes + more)},
-             {.reason = Bytes(kMaxReasonBytes + more)}}) {
-      check(Table::kLedger, internal::EncodeLedgerEntry(entry));
-    }
-    const auto spelt = [&](std::size_t spelling, std::size_t image, std::size_t refs,
-                           std::size_t ref) {
-      const std::vector<std::string> all(refs, Bytes(ref));
-      check(Table::kSpellings, internal::EncodeSpelling({Bytes(spelling), Bytes(image), all, 1}));
-    };
-    spelt(kMaxImageRefBytes + more, 1, 1, 1);
-    spelt(1, kMaxImageRefBytes + more, 1, 1);
-    spelt(1, 1, kMaxSpellingsPerImage + more, 1);
-    spelt(1, 1, 1, kMaxImageRefBytes + more);
     check(Table::kQuarantine,
           internal::EncodeQuarantineValue(
               {QuarantineKind::kImage, std::string(64, 'a'), Bytes(kMaxPathBytes + more), "", {}}));
@@ -184,17 +165,23 @@ BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_pulled_record_above_the_limits_is_damaged) {
+BOOST_AUTO_TEST_CASE(a_row_above_the_limits_is_damaged) {
   namespace v1 = schema::v1;
   namespace v2 = schema::v2;
   struct Sizes {
-    std::size_t ref = 1, handler = 1, name = 1, secrets = 1, uid = 1, entries = 1;
+    std::size_t subject = 1, ref = 1, handler = 1, name = 1, secrets = 1, uid = 1, entries = 1,
+                of = 1, alias = 1, aliases = 1, preloaded_name = 1, preloaded_names = 1, source = 1,
+                reason = 1, taken_for = 1;
   };
   const auto readable = [](const Sizes& sizes) {
     flatbuffers::FlatBufferBuilder builder;
     const auto text = [&](std::size_t size) { return builder.CreateString(Bytes(size)); };
-    const auto secret =
-        v1::CreateSecret(builder, nullptr, text(sizes.uid), text(1), text(1), nullptr);
+    const auto texts = [&](std::size_t count, std::size_t size) {
+      return builder.CreateVectorOfStrings(std::vector<std::string>(count, Bytes(size)));
+    };
+    const v1::Credential none;
+    const auto secret = v1::CreateSecret(builder, builder.CreateString(Bytes(sizes.of) + "/n"),
+                                         &none, 0, 0, text(sizes.uid), text(1));
     const auto secrets =
         builder.CreateVector(std::vector<flatbuffers::Offset<v1::Secret>>(sizes.secrets, secret));
     std::vector<flatbuffers::Offset<v1::Entry>> entries;
@@ -202,30 +189,53 @@ BOOST_AUTO_TEST_CASE(a_pulled_record_above_the_limits_is_damaged) {
       const std::string number = std::to_string(10'000 + i);
       const auto name = builder.CreateString(Bytes(sizes.name - 1) +
                                              number.substr(5 - (sizes.entries > 1 ? 5 : 1)));
-      entries.push_back(v1::CreateEntry(builder, name, false, secrets));
+      entries.push_back(v1::CreateEntry(builder, name, secrets));
     }
+    const v1::Time since;
+    const auto preloaded = v1::CreatePreloaded(builder, 0, 1, &since,
+                                               texts(sizes.preloaded_names, sizes.preloaded_name),
+                                               text(sizes.source), text(sizes.reason));
+    const auto alias = v1::CreateAlias(builder, text(1), texts(1, sizes.taken_for), 1);
+    const auto subject = text(sizes.subject);
     const auto ref = text(sizes.ref);
     const auto handler = text(sizes.handler);
+    const auto aliases = texts(sizes.aliases, sizes.alias);
     const auto all = builder.CreateVector(entries);
-    v2::PulledRecordBuilder record(builder);
-    record.add_ref_text(ref);
-    record.add_stamp(1);
-    record.add_entries(all);
-    record.add_runtime_handler(handler);
-    builder.Finish(record.Finish());
+    const v1::Fixed fixed;
+    v2::ImageBuilder image(builder);
+    image.add_fixed(&fixed);
+    image.add_subject(subject);
+    image.add_ref(ref);
+    image.add_entries(all);
+    image.add_preloaded(preloaded);
+    image.add_alias(alias);
+    image.add_alias_texts(aliases);
+    image.add_runtime_handler(handler);
+    builder.Finish(image.Finish());
     const auto span = builder.GetBufferSpan();
     const std::vector<std::uint8_t> payload(span.begin(), span.end());
-    BOOST_TEST(internal::DecodePulledRecordValue(payload).has_value() ==
-               IsReadable(Table::kPulled, payload));
-    return IsReadable(Table::kPulled, payload);
+    BOOST_TEST(internal::DecodeImage(payload).has_value() == IsReadable(Table::kImages, payload));
+    return IsReadable(Table::kImages, payload);
   };
   for (const std::size_t more : {0U, 1U}) {
-    BOOST_TEST(readable({.ref = kMaxImageRefBytes + more}) == (more == 0));
-    BOOST_TEST(readable({.handler = kMaxRuntimeHandlerBytes + more}) == (more == 0));
-    BOOST_TEST(readable({.name = kMaxImageBytes + more}) == (more == 0));
-    BOOST_TEST(readable({.secrets = kMaxCredentialsPerName + more}) == (more == 0));
-    BOOST_TEST(readable({.uid = kMaxCoordinateBytes + more}) == (more == 0));
-    BOOST_TEST(readable({.entries = kMaxImageNamesPerRecord + more}) == (more == 0));
+    for (const Sizes& sizes : std::vector<Sizes>{{.subject = kMaxImageRefBytes + more},
+                                                 {.ref = kMaxImageRefBytes + more},
+                                                 {.handler = kMaxRuntimeHandlerBytes + more},
+                                                 {.name = kMaxImageBytes + more},
+                                                 {.secrets = kMaxCredentialsPerName + more},
+                                                 {.uid = kMaxCoordinateBytes + more},
+                                                 {.entries = kMaxImageNamesPerRecord + more},
+                                                 {.of = kMaxCoordinateBytes + more},
+                                                 {.alias = kMaxImageRefBytes + more},
+                                                 {.aliases = kMaxSpellingsPerImage + more},
+                                                 {.preloaded_name = kMaxImageBytes + more},
+                                                 {.preloaded_names = kMaxNamesPerImage + more},
+                                                 {.source = kMaxReasonBytes + more},
+                                                 {.reason = kMaxReasonBytes + more},
+                                                 {.taken_for = kMaxImageRefBytes + more}}) {
+      const auto at = &sizes;
+      BOOST_TEST(readable(*at) == (more == 0));
+    }
   }
 }
 

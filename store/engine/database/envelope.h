@@ -34,7 +34,7 @@ enum class RecordKind : std::uint8_t {
   kIdentity = 1,
   kState = 2,
   kTrustJournal = 3,
-  kPulledRecord = 4,
+  kImage = 4,
   kPullIntent = 5,
   kQuarantine = 6,
   kPreloadedRecord = 7,
@@ -43,10 +43,8 @@ enum class RecordKind : std::uint8_t {
   kUsernsMapping = 10,
   kUsernsBlock = 11,
   kUsernsHeld = 12,
-  kLedgerEntry = 13,
-  kSpelling = 14,
-  kRevocation = 15,
-  kStreamingToken = 16,
+  kRevocation = 13,
+  kStreamingToken = 14,
 };
 
 using Value = std::span<const std::byte>;

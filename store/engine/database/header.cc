@@ -125,6 +125,7 @@ std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema) 
   fields.add_kubelet_ran(ToCount(clocks.kubelet_ran.count()));
   fields.add_age_clock(&age_clock);
   fields.add_end_clock(&end_clock);
+  fields.add_aliases_changed(state.aliases_changed);
   return Finish(builder, fields.Finish());
 }
 
@@ -148,6 +149,7 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.kubelet_rules = root->kubelet_rules();
   state.last_truth = root->last_truth();
   state.untidied = root->untidied();
+  state.aliases_changed = root->aliases_changed();
   state.ages.credentials = FromSeconds(root->max_age());
   state.ages.service_accounts = FromSeconds(root->max_age_service_accounts());
   state.ages.node_pods = FromSeconds(root->max_age_node_pods());

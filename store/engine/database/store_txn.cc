@@ -290,8 +290,9 @@ Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) con
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val v{};
   const int rc = mdb_get(context_.txn, context_.handles->main, &k, &v);
-  if (rc != MDB_SUCCESS) return LmdbError(rc, "reading the header");
-  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), kind, schema().header);
+  if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return LmdbError(rc, "reading the header");
+  Opened opened;
+  if (rc == MDB_SUCCESS) opened = OpenEnvelope(key, lmdb::FromVal(v), kind, schema().header);
   if (opened.state != EnvelopeState::kSound) {
     return Error{ErrorCode::kDamaged,
                  "the header of " + context_.directory->string() + " does not verify",

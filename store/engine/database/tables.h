@@ -19,7 +19,7 @@
 namespace waybill::internal {
 
 enum class Table : std::uint8_t {
-  kPulled,
+  kImages,
   kIntents,
   kQuarantine,
   kPreloaded,
@@ -27,8 +27,6 @@ enum class Table : std::uint8_t {
   kUsernsMappings,
   kUsernsBlocks,
   kUsernsHeld,
-  kLedger,
-  kSpellings,
   kRevocations,
   kStreamingTokens,
   kRuntimeHandlers,
@@ -41,9 +39,9 @@ using Payload = std::span<const std::uint8_t>;
 // The key of a payload that comes from a sound envelope. nullopt: not a FlatBuffer of the table's
 // record, incomplete, or above limits.h. A value under the key that it has may be read in place.
 using KeyFunction = std::optional<Key16>(Payload payload, std::uint64_t seed);
-KeyFunction KeyOfPulledRecord, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, KeyOfImportedFile,
-    KeyOfRuntimeHandler, KeyOfUsernsMapping, KeyOfUsernsBlock, KeyOfUsernsHeld, KeyOfLedgerEntry,
-    KeyOfSpelling, KeyOfRevocation, KeyOfStreamingToken;
+KeyFunction KeyOfImage, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, KeyOfImportedFile,
+    KeyOfRuntimeHandler, KeyOfUsernsMapping, KeyOfUsernsBlock, KeyOfUsernsHeld, KeyOfRevocation,
+    KeyOfStreamingToken;
 
 // Two tables that say the same: the sums over their values are equal.
 using SumFunction = std::uint64_t(const Key16& key, Payload payload, std::uint64_t seed);
@@ -77,8 +75,7 @@ struct TableSpec {
 
 // In the order of State.tables: those of a later version come last.
 inline constexpr auto kTables = std::to_array<TableSpec>({
-    {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, 1, 2, KeyOfPulledRecord,
-     &StoreCounts::records},
+    {Table::kImages, "images---------1", RecordKind::kImage, 1, 2, KeyOfImage, nullptr},
     {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, 1, 2, KeyOfIntent,
      &StoreCounts::intents},
     {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, 1, 1, KeyOfQuarantine,
@@ -93,10 +90,6 @@ inline constexpr auto kTables = std::to_array<TableSpec>({
      nullptr},
     {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, 1, 1, KeyOfUsernsHeld,
      &StoreCounts::held_pods},
-    {Table::kLedger, "preload-ledger--", RecordKind::kLedgerEntry, 1, 2, KeyOfLedgerEntry,
-     &StoreCounts::ledger_entries},
-    {Table::kSpellings, "image-spellings-", RecordKind::kSpelling, 1, 1, KeyOfSpelling,
-     &StoreCounts::spellings},
     {Table::kRevocations, "revocations----1", RecordKind::kRevocation, 1, 2, KeyOfRevocation,
      &StoreCounts::revocations},
     {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, 1, 1,

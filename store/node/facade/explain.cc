@@ -11,31 +11,31 @@
 #include "store/base/quote.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
-#include "store/node/evidence/judge.h"
+#include "store/images/decide.h"
+#include "store/images/forget.h"
+#include "store/images/judge.h"
+#include "store/images/open_pulls.h"
+#include "store/images/pull_row.h"
+#include "store/images/shown.h"
 #include "store/node/facade/impl.h"
-#include "store/node/pulls/open_pulls.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/keys.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
-#include "store/node/revocation/forget.h"
 
 namespace waybill {
 
-using internal::Lookup, internal::Payload, internal::ReaderPool, internal::Table;
+using internal::ImageRow, internal::Lookup, internal::Payload, internal::ReaderPool,
+    internal::Table;
 
 namespace {
 
 using Kind = ExplainedCredential::Kind;
 
 // Of a record, under each image name.
-std::vector<ExplainedCredential> CredentialsOf(const ImagePulledRecord& record) {
+std::vector<ExplainedCredential> CredentialsOf(const internal::Credentials& entries) {
   std::vector<ExplainedCredential> all;
   const auto add = [&](const std::string& image_name, Kind kind, CredentialName who, Proof proof) {
     all.push_back({.image_name = image_name, .kind = kind, .who = std::move(who), .proof = proof});
   };
-  for (const auto& [image_name, entry] : record.credential_mapping) {
+  for (const auto& [image_name, entry] : entries) {
     if (entry.node_pods_accessible) {
       add(image_name, Kind::kNodePods, {}, entry.node_pods_proof);
     }
@@ -58,15 +58,15 @@ bool Has(const std::vector<ExplainedCredential>& all, const ExplainedCredential&
 // What is left without what was forgotten, and then without what does not count, tells why the rest
 // does not count.
 void TellStandings(const ReaderPool::Lease& snapshot, const NodeStore::Impl& impl,
-                   const ImagePulledRecord& stored, Explanation& why) {
-  ImagePulledRecord remembered = stored;
+                   const ImageRow& row, Explanation& why) {
+  const internal::Clocks now = impl.ClocksIn(snapshot);
+  internal::Credentials remembered = row.pulled->entries;
   internal::LeaveWhatIsRemembered(snapshot, remembered);
-  ImagePulledRecord good = stored;
-  internal::LeaveWhatCounts(snapshot, impl.policy, impl.AgesIn(snapshot), impl.ClocksIn(snapshot),
-                            good);
+  internal::Credentials good = row.pulled->entries;
+  internal::LeaveWhatCounts(snapshot, impl.policy, impl.AgesIn(snapshot), now, good);
   const auto not_forgotten = CredentialsOf(remembered);
   const auto counting = CredentialsOf(good);
-  why.credentials = CredentialsOf(stored);
+  why.credentials = CredentialsOf(row.pulled->entries);
   for (ExplainedCredential& one : why.credentials) {
     if (Has(counting, one)) {
       one.standing = CredentialStanding::kCounts;
@@ -78,28 +78,26 @@ void TellStandings(const ReaderPool::Lease& snapshot, const NodeStore::Impl& imp
       one.standing = CredentialStanding::kTooOld;
     }
   }
-  why.record = stored;
-  for (const auto& [image_name, entry] : stored.credential_mapping) {
-    why.image_names.push_back(image_name);
-  }
+  why.record = internal::RecordOf(row, now, impl.clock());
+  for (const auto& [image_name, entry] : row.pulled->entries) why.image_names.push_back(image_name);
   why.record->credential_mapping.clear();
 }
 
-// The handlers but `handler` that have a record of a ref. False: one can't be read.
-bool FindOtherHandlers(const ReaderPool::Lease& snapshot, const std::string& ref,
+// The handlers but `handler` that have a record of the image. False: one can't be read.
+bool FindOtherHandlers(const ReaderPool::Lease& snapshot, const std::string& subject,
                        std::string_view handler, std::vector<std::string>& handlers) {
   bool readable = true;
   const auto note = [&](Payload payload) {
-    const auto record = internal::DecodePulledRecordValue(payload);
-    readable = readable && record.has_value();
-    if (record && record->image_ref == ref && record->runtime_handler != handler) {
-      handlers.push_back(record->runtime_handler);
+    const auto row = internal::DecodeImage(payload);
+    readable = readable && row;
+    if (row && row->pulled && row->subject == subject && row->runtime_handler != handler) {
+      handlers.push_back(row->runtime_handler);
     }
     return false;  // and on to the next
   };
   const Lookup found =
-      snapshot.FindWithPrefix(Table::kPulled, internal::FirstPulledKeyOfRef(ref, snapshot.seed()),
-                              internal::kRefKeyBytes, note);
+      snapshot.FindWithPrefix(Table::kImages, internal::FirstImageKey(subject, snapshot.seed()),
+                              internal::kSubjectKeyBytes, note);
   return readable && found != Lookup::kDamaged;
 }
 
@@ -189,46 +187,30 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
     }
     Explanation why;
     why.distrustful = snapshot.state().distrustful;
-    std::vector<std::string> refs{std::string(copy.image_ref)};
-    if (closed) {
-      Payload entry;
-      const Lookup in_ledger = internal::FindLedgerEntry(snapshot, copy.image_ref, handler, entry);
-      if (in_ledger == Lookup::kDamaged) return impl_->Unreadable("the ledger");
-      if (in_ledger == Lookup::kFound) why.ledger_entry = internal::DecodeLedgerEntry(entry);
-      const Lookup gone = internal::FindGoneEntry(snapshot, copy.image_ref, handler, entry);
-      if (gone == Lookup::kDamaged) return impl_->Unreadable("the ledger");
-      if (gone == Lookup::kFound) why.gone_entry = internal::DecodeLedgerEntry(entry);
-      if (internal::RefsOfImage(snapshot, copy.image_ref, refs) == Lookup::kDamaged) {
-        return impl_->Unreadable("the spellings");
-      }
+    const internal::Question question = impl_->AskAbout(copy);
+    if (internal::TextsOf(snapshot, question, why.spellings) == Lookup::kDamaged) {
+      why.unreadable = true;
     }
-    why.spellings = refs;
-    std::sort(why.spellings.begin(), why.spellings.end());
-    why.spellings.erase(std::unique(why.spellings.begin(), why.spellings.end()),
-                        why.spellings.end());
+    const std::vector<std::string> refs = why.spellings;
+    std::ranges::sort(why.spellings);
+    const auto found = internal::FindRow(snapshot, question, handler);
+    std::optional<ImageRow> row;
+    if (found.lookup == Lookup::kFound) row = internal::DecodeImage(found.row);
+    why.unreadable = why.unreadable || (found.lookup != Lookup::kAbsent && !row);
+    const std::string subject = !found.subject.empty() ? found.subject
+                                : closed               ? internal::SpellingOf(copy.image_ref)
+                                                       : std::string(copy.image_ref);
+    if (!FindOtherHandlers(snapshot, subject, handler, why.other_handlers)) why.unreadable = true;
     bool has_credentials = false;
-    for (const std::string& ref : why.spellings) {
-      why.unreadable =
-          !FindOtherHandlers(snapshot, ref, handler, why.other_handlers) || why.unreadable;
-    }
-    for (const std::string& ref : refs) {
-      Payload payload;
-      bool has_others = false;
-      const Lookup found =
-          snapshot.GetCopy(Table::kPulled, internal::PulledKey(ref, handler, snapshot.seed()),
-                           internal::kRefKeyBytes, payload, has_others);
-      if (found == Lookup::kAbsent) continue;
-      const auto record =
-          found == Lookup::kFound ? internal::DecodePulledRecordValue(payload) : std::nullopt;
-      if (!record || record->image_ref != ref) {
-        why.unreadable = true;
-        continue;
-      }
+    if (row && row->pulled) {
       why.recorded = true;
-      why.closed_because = record->closed_because;
-      has_credentials = !record->credential_mapping.empty();
-      TellStandings(snapshot, *impl_, *record, why);
-      break;
+      why.closed_because = row->pulled->closed_because;
+      has_credentials = !row->pulled->entries.empty();
+      TellStandings(snapshot, *impl_, *row, why);
+    }
+    if (closed && row && row->preloaded) {
+      (row->absent == 0 ? why.ledger_entry : why.gone_entry) =
+          internal::PreloadedOf(*row, impl_->ClocksIn(snapshot), impl_->clock());
     }
     auto quarantine = TRY(ListIn(*impl_, snapshot, Table::kQuarantine, "the quarantine entries",
                                  internal::DecodeQuarantineValue));

@@ -6,13 +6,12 @@
 #include "migrations/kubelet/kubelet_export.h"
 #include "store/base/try.h"
 #include "store/engine/trust/trust_journal.h"
+#include "store/images/forget.h"
+#include "store/images/proofs.h"
+#include "store/images/pull_row.h"
 #include "store/node/facade/impl.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/records/userns_tables.h"
-#include "store/node/records/what_counts.h"
 
 namespace waybill {
 
@@ -28,12 +27,16 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   const auto read = [&](Table table, std::string_view what, auto decode) {
     return ListIn(impl, snapshot, table, what, decode);
   };
-  content.records = TRY(impl.ListRecordsIn(snapshot));
-  // A kubelet's files have no ends.
-  for (ImagePulledRecord& record : content.records) internal::LeaveIf(internal::HasNoEnd(), record);
+  content.rows =
+      TRY(impl.ListRows(snapshot, "the records", [](const internal::ImageRow&) { return true; }));
+  for (internal::ImageRow& row : content.rows) {
+    if (!row.pulled) continue;
+    internal::LeaveWhatCounts(snapshot, impl.policy, impl.AgesIn(snapshot), impl.ClocksIn(snapshot),
+                              row.pulled->entries);
+    // A kubelet's files have no ends.
+    internal::LeaveIf(internal::HasNoEnd(), row.pulled->entries);
+  }
   auto pulls = TRY(read(Table::kIntents, "the intents", internal::DecodeUnresolvedPull));
-  content.ledger = TRY(read(Table::kLedger, "the ledger", internal::DecodeLedgerEntry));
-  content.spellings = TRY(read(Table::kSpellings, "the spellings", internal::DecodeSpelling));
   content.quarantine =
       TRY(read(Table::kQuarantine, "the quarantine entries", internal::DecodeQuarantineValue));
   content.preloaded =
@@ -43,8 +46,6 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   auto mappings =
       TRY(read(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping));
   auto held = TRY(read(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld));
-  std::erase_if(content.ledger,
-                [](const PreloadedImage& entry) { return entry.absent_since.has_value(); });
   content.has_evidence = impl.rules == Mode::kStrict;
   std::set<ImagePullIntent> intents;
   for (const UnresolvedPull& pull : pulls) {

@@ -9,7 +9,6 @@
 
 namespace waybill {
 
-using internal::StoreTxn;
 using internal::Table;
 
 namespace {
@@ -35,9 +34,9 @@ Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const {
 Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
     const std::vector<RuntimeHandler>& handlers, const ChangeOptions& options) try {
   TRY(internal::CheckRuntimeHandlers(handlers));
-  const auto replace = [&](StoreTxn& txn) -> Result<RuntimesReport> {
-    auto old = TRY(internal::ReadRuntimeHandlers(txn));
-    auto replaced = TRY(internal::ReplaceHandlers(txn, handlers, options.allow_empty));
+  const auto replace = [&](internal::Images& images) -> Result<RuntimesReport> {
+    auto old = TRY(internal::ReadRuntimeHandlers(images.txn()));
+    auto replaced = TRY(internal::ReplaceHandlers(images, handlers, options.allow_empty));
     // Pulls in flight are counted under the handler's name, and would be recorded under it.
     const bool cleaned_up = replaced.turned_on || replaced.intents_collapsed > 0;
     const auto is_changed = [&](std::string_view stored) {
@@ -46,18 +45,18 @@ Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
     if (impl_->in_flight.AnyOf(is_changed)) return PullsInFlight();
     return replaced;
   };
-  return WriteAndGet(*impl_, replace, options);
+  return WriteImages(*impl_, replace, options);
 } catch (...) {
   return internal::Caught();
 }
 
 Result<CollapseReport> NodeStore::CollapseRuntimeHandlers(const ChangeOptions& options) {
-  const auto collapse = [&](StoreTxn& txn) -> Result<CollapseReport> {
+  const auto collapse = [&](internal::Images& images) -> Result<CollapseReport> {
     const auto is_other = [](std::string_view stored) { return !stored.empty(); };
     if (impl_->in_flight.AnyOf(is_other)) return PullsInFlight();
-    return internal::CollapseHandlers(txn);
+    return internal::CollapseHandlers(images);
   };
-  return WriteAndGet(*impl_, collapse, options);
+  return WriteImages(*impl_, collapse, options);
 }
 
 }  // namespace waybill

@@ -26,14 +26,15 @@
 #include "store/engine/database/committer.h"
 #include "store/engine/database/reader_pool.h"
 #include "store/engine/recovery/open_store.h"
-#include "store/node/decision/decision_steps.h"
+#include "store/images/aliases.h"
+#include "store/images/decide.h"
+#include "store/images/in_flight.h"
+#include "store/images/tidier.h"
+#include "store/images/write_back_queue.h"
 #include "store/node/facade/counts.h"
 #include "store/node/facade/node_store.h"
 #include "store/node/facade/pull_counts.h"
 #include "store/node/facade/trace_writer.h"
-#include "store/node/pulls/in_flight.h"
-#include "store/node/pulls/write_back_queue.h"
-#include "store/node/revocation/tidier.h"
 #include "store/node/userns/allocator.h"
 #include "store/owner_socket/server.h"
 #include "waybill/values.h"
@@ -88,6 +89,8 @@ class NodeStore::Impl {
   const bool flushes_twice;
   OpeningReport report;
   internal::InFlight in_flight;
+  mutable internal::Aliases aliases;
+  internal::UndoBoth undo{in_flight, aliases};
   internal::ReaderPool readers;
   // As EnsureImageRequests.
   std::array<std::array<std::array<std::atomic<std::uint64_t>, 3>, 3>, 3> ensure_requests{};
@@ -128,6 +131,11 @@ class NodeStore::Impl {
   // The records as they count. record.cc
   Result<std::vector<ImagePulledRecord>> ListRecordsIn(
       const internal::ReaderPool::Lease& snapshot) const;
+  internal::Question AskAbout(const ImageCopy& copy) const;
+  // The rows of images that `is_it` accepts. An error if one can't be read or is missing.
+  Result<std::vector<internal::ImageRow>> ListRows(
+      const internal::ReaderPool::Lease& snapshot, std::string_view what,
+      internal::FunctionRef<bool(const internal::ImageRow&)> is_it) const;
   const AgeLimits& AgesIn(const internal::ReaderPool::Lease& snapshot) const {
     return ages ? *ages : snapshot.state().ages;
   }
@@ -223,7 +231,7 @@ class NodeStore::Impl {
   Result<void> TakeOver(const NodeStoreOptions& options);
   Result<void> CountPulls(std::uint64_t& count);
   Result<void> Replay(const NodeStoreOptions& options);
-  Result<void> ObserveAtOpening(internal::StoreTxn& txn, const NodeStoreOptions& options);
+  Result<void> ObserveAtOpening(internal::Images& images, const NodeStoreOptions& options);
   // userns.cc
   Result<void> OpenUserNamespaces(const NodeStoreOptions& options);
   Result<void> TakeOverUserNamespaces(const NodeStoreOptions& options);
@@ -281,6 +289,22 @@ auto WriteAndGet(NodeStore::Impl& impl, const Change& change,
         options));
     return value;
   });
+}
+
+// The same for a change of images.
+template <typename Change>
+auto WriteImages(NodeStore::Impl& impl, const Change& change,
+                 const ChangeOptions& options = {}) noexcept {
+  const auto run = [&](internal::StoreTxn& txn) {
+    internal::Images images(txn, impl.aliases);
+    return change(images);
+  };
+  if constexpr (std::is_void_v<
+                    typename std::invoke_result_t<Change, internal::Images&>::value_type>) {
+    return impl.Write(run, options);
+  } else {
+    return WriteAndGet(impl, run, options);
+  }
 }
 
 // Every value of a table in one snapshot. An error if one can't be read or is missing.

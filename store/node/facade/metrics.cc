@@ -7,7 +7,6 @@
 #include "store/base/words.h"
 #include "store/engine/trust/trust_journal.h"
 #include "store/node/facade/impl.h"
-#include "store/node/records/pulled_record.h"
 
 namespace waybill {
 
@@ -45,16 +44,19 @@ void AddRequests(const From& from, EnsureImageRequests& to) {
 }  // namespace
 
 Result<internal::RecordCounts> NodeStore::Impl::CountRecords(const ReaderPool::Lease& snapshot) {
-  const internal::TableDigest& digest = snapshot.state().digest(Table::kPulled);
+  const internal::TableDigest& digest = snapshot.state().digest(Table::kImages);
   const std::scoped_lock lock(counted_mutex);
   if (counted_records && counted_records->of == digest) return *counted_records;
   internal::RecordCounts counts;
   counts.of = digest;
   const auto count = [&counts](internal::Payload one) {
     if (one.empty()) return;
-    const internal::PulledRecordView record(one);
+    const internal::ImageView record(one);
+    if (record.has_preloaded()) ++counts.preloaded;
+    if (record.has_aliases()) ++counts.with_aliases;
+    if (!record.is_recorded()) return;
     ++counts.by_handler[std::string(record.runtime_handler())];
-    if (record.IsClosed()) ++counts.closed;
+    if (record.is_closed()) ++counts.closed;
     const auto proofs = record.CountProofs();
     counts.undated += proofs.undated;
     counts.ending += proofs.ending;
@@ -65,7 +67,7 @@ Result<internal::RecordCounts> NodeStore::Impl::CountRecords(const ReaderPool::L
       counts.oldest_proof = proofs.oldest;
     }
   };
-  if (!snapshot.ForEach(internal::SpecOf(Table::kPulled), count)) {
+  if (!snapshot.ForEach(internal::SpecOf(Table::kImages), count)) {
     return Unreadable("the records");
   }
   counted_records = counts;

@@ -12,7 +12,7 @@
 #include "store/base/metrics.h"
 #include "store/base/options.h"
 #include "store/base/words.h"
-#include "store/node/decision/decision_steps.h"
+#include "store/images/decide.h"
 #include "waybill/values.h"
 
 namespace waybill {

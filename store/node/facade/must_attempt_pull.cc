@@ -30,7 +30,7 @@ ImagePullSecret Stored(const internal::SecretToStore& to_store) {
 }
 
 // Steps 1 to 6 are decided on one snapshot; then the credentials are fetched, and compared in steps
-// 7 to 9 (store/node/decision/decision_steps.h). Fetching may take long, or end in another call:
+// 7 to 9 (store/images/decide.h). Fetching may take long, or end in another call:
 // then the snapshot is released, a copy of the record is compared, and the store is read again
 // afterwards.
 class Deciding {
@@ -44,8 +44,8 @@ class Deciding {
         snapshot_(snapshot),
         write_backs_queued_(write_backs_queued),
         writes_back_(writes_back),
-        question_{impl.rules,           impl.policy, copy.image, copy.image_ref,
-                  copy.runtime_handler, impl.ages,   impl.clock, impl.boot_clock},
+        question_{impl.rules, impl.policy, copy.image,      copy.image_ref, copy.runtime_handler,
+                  impl.ages,  impl.clock,  impl.boot_clock, impl.aliases},
         standing_(snapshot, question_),
         now_(LookAtStore()) {}
 
@@ -105,21 +105,16 @@ class Deciding {
     LookAgain();
   }
   std::uint64_t read_at() const { return snapshot_ ? snapshot_.state().commit_sequence : 0; }
-  std::optional<Decision> AskLedger() const {
-    return internal::AskLedger(snapshot_, question_, now_.runtime_handler);
-  }
 
   // Fetching may take long: `first` gets the copy that is compared afterwards.
   Decision LookFirst(FirstLook& first) {
-    // Asked now: a later look must not open what the first one did not.
-    if (const auto opened = AskLedger()) return *opened;
-    first.record.assign(now_.record.begin(), now_.record.end());
+    first.record.assign(now_.row.begin(), now_.row.end());
     first.image_ref = copy_.image_ref;
     first.read_at = read_at();
     if (write_backs_queued_) {
       LookBehindWriteBacks();
       // If the record went meanwhile, its copy is compared: it must not become preloaded.
-      if (!now_.decision) first.record.assign(now_.record.begin(), now_.record.end());
+      if (!now_.decision) first.record.assign(now_.row.begin(), now_.row.end());
     }
     if (source_.deferred()) {
       return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
@@ -158,17 +153,11 @@ class Deciding {
       }
       decision = internal::CompareCredentials(*now_.entry, *credentials, standing_, write_back);
     }
-    if (decision.pull) {
-      if (const auto opened = AskLedger()) {
-        decision = *opened;
-        decision.credentials_read = true;
-      }
-    }
-    if (!decision.pull) OfferWriteBack(write_back, now_.record, read);
+    if (!decision.pull) OfferWriteBack(write_back, now_.row, read);
     return decision;
   }
 
-  void OfferWriteBack(const internal::SecretToStore& write_back, internal::Payload record,
+  void OfferWriteBack(const internal::SecretToStore& write_back, internal::Payload row,
                       std::uint64_t read) {
     if (write_back.secret == nullptr || !impl_.write_backs || !writes_back_) return;
     // Under another spelling than the record's, the store finds it by its own.
@@ -177,9 +166,9 @@ class Deciding {
                                     .runtime_handler = std::string(now_.runtime_handler),
                                     .secret = Stored(write_back)};
     matched.only_registry = impl_.policy.CountsOnlyRegistry(matched.image_name);
-    if (impl_.rules == Mode::kKubelet) {
-      matched.read = internal::DecodePulledRecordValue(record);
-      if (matched.read) matched.read->credential_mapping.clear();
+    if (internal::WaitsForWriteBack(impl_.rules)) {
+      matched.read = internal::DecodeImage(row);
+      if (matched.read) matched.read->pulled->entries.clear();
     }
     impl_.write_backs->Offer(std::move(matched), read);
   }
@@ -250,7 +239,8 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
   if (!MayDecide()) return {};
   try {
     // Read before the snapshot is taken, which then has what is written in between.
-    const bool write_backs_queued = rules == Mode::kKubelet && write_backs && write_backs->busy();
+    const bool write_backs_queued =
+        internal::WaitsForWriteBack(rules) && write_backs && write_backs->busy();
     ReaderPool::Lease snapshot = Read();
     Deciding deciding(*this, copy, source, snapshot, write_backs_queued);
     const Decision decision = deciding.Decide();

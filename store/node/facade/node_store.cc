@@ -20,22 +20,24 @@
 #include "store/engine/recovery/unfinished_commit.h"
 #include "store/engine/trust/trust.h"
 #include "store/engine/trust/trust_journal.h"
+#include "store/images/change_mode.h"
+#include "store/images/gap.h"
+#include "store/images/images.h"
+#include "store/images/observe.h"
+#include "store/images/open_pulls.h"
+#include "store/images/pull_row.h"
+#include "store/images/replay.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
-#include "store/node/pulls/open_pulls.h"
-#include "store/node/records/clock_ahead.h"
-#include "store/node/records/open_pulls_table.h"
 #include "store/node/records/typed_tables.h"
-#include "store/node/upkeep/gap.h"
 #include "store/node/upkeep/node_product.h"
-#include "store/node/upkeep/observe.h"
-#include "store/node/upkeep/replay.h"
 #include "store/node/userns/pool.h"
 #include "waybill/values.h"
 
 namespace waybill {
 
-using internal::Committer, internal::ReaderPool, internal::StoreTxn, internal::Table;
+using internal::Committer, internal::Images, internal::ReaderPool, internal::StoreTxn,
+    internal::Table;
 
 namespace {
 
@@ -43,20 +45,20 @@ namespace {
 constexpr std::size_t kObserverSlots = 4;
 constexpr std::size_t kMaxGapImages = 1000;
 
-// NodeStoreOptions::allow_empty. Where what an empty list lacks is remembered, it loses nothing.
-Result<void> CheckNotEmpty(const NodeStoreOptions& options, const internal::State& state,
-                           bool after_gap) {
+// NodeStoreOptions::allow_empty. Where what an empty list lacks is retained, it loses nothing.
+Result<void> CheckNotEmpty(const NodeStoreOptions& options, const Images& images, bool after_gap) {
   if (options.allow_empty || !options.images_on_node || !options.images_on_node->empty()) return {};
-  if (options.rules == Mode::kStrict && options.evidence.remember.count() > 0) return {};
-  const std::uint64_t records = state.digest(Table::kPulled).count;
-  const std::uint64_t intents = state.digest(Table::kIntents).count;
-  const std::uint64_t entries = state.digest(Table::kLedger).count;
-  if (records + intents + entries == 0 && !after_gap) return {};
+  if (images.learns_aliases() && options.evidence.remember.count() > 0) return {};
+  const auto held = TRY(internal::CountHeld(images));
+  const std::uint64_t intents = images.txn().state().digest(Table::kIntents).count;
+  if (held.records + intents + held.preloaded == 0 && !after_gap) return {};
   std::string holds = "has to close those that were pulled unrecorded";
-  if (records + intents + entries > 0) {
-    holds = "holds " + internal::HowMany(records, "record") + " and " +
+  if (held.records + intents + held.preloaded > 0) {
+    holds = "holds " + internal::HowMany(held.records, "record") + " and " +
             internal::HowMany(intents, "intent");
-    if (entries > 0) holds += " and " + internal::HowMany(entries, "preloaded image");
+    if (held.preloaded > 0) {
+      holds += " and " + internal::HowMany(held.preloaded, "preloaded image");
+    }
   }
   return internal::EmptyList("the list of images on the node is", holds, "nothing was replayed");
 }
@@ -79,13 +81,14 @@ Result<void> CheckEvidence(const EvidenceOptions& options) {
 
 // Mode::kKubelet: gives each image without a record under any handler one without credentials, and
 // takes the gap back; other reasons stay.
-Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ListedImage>& images,
+Result<void> CloseGapByList(Images& images, const std::vector<ListedImage>& listed,
                             const std::vector<RuntimeHandler>& handlers, OpeningReport& report) {
-  for (const ListedImage& image : images) {
-    if (TRY(internal::AnyRecordOf(txn, image.id))) continue;
-    auto closed = TRY(internal::CloseCopy(txn, image.id,
-                                          internal::StoredName(handlers, image.runtime_handler),
-                                          "images may have been pulled that nobody recorded"));
+  StoreTxn& txn = images.txn();
+  for (const ListedImage& image : listed) {
+    if (TRY(images.AnyRecorded(images.SubjectOf(image.id)))) continue;
+    auto closed = TRY(images.Close(image.id, internal::StoredName(handlers, image.runtime_handler),
+                                   "images may have been pulled that nobody recorded",
+                                   internal::ClosedBy::kOther));
     if (!closed) continue;
     ++report.gap_closed;
     if (report.gap_images.size() == kMaxGapImages) continue;
@@ -125,9 +128,6 @@ Result<internal::Distrust> FindGap(const StoreTxn& txn, const NodeStoreOptions& 
     auto in_force = TRY(internal::GapInForce(txn));
     if (!in_force.empty()) return in_force;
     if (options.gap == Gap::kYes) return internal::RequestedGap();
-    if (closed && !options.continues_pulls && txn.state().kubelet_rules) {
-      return internal::GapOfKubeletRules();
-    }
     if (!newly_written.empty()) return internal::GapOf(newly_written);
   }
   const bool closes = closed && txn.state().awaits_first_list;
@@ -136,7 +136,8 @@ Result<internal::Distrust> FindGap(const StoreTxn& txn, const NodeStoreOptions& 
 }
 
 // A command that goes on with what others do does not change the rules of the store.
-Result<void> SetRules(StoreTxn& txn, const NodeStoreOptions& options, bool created) {
+Result<void> EnterMode(Images& images, const NodeStoreOptions& options, bool created) {
+  StoreTxn& txn = images.txn();
   const bool is_kubelet = options.rules == Mode::kKubelet;
   if (txn.state().kubelet_rules == is_kubelet) return {};
   if (options.continues_pulls && !is_kubelet) return {};
@@ -146,9 +147,13 @@ Result<void> SetRules(StoreTxn& txn, const NodeStoreOptions& options, bool creat
                  "use those; a restart under the rules `kubelet` changes them, and everything that "
                  "is not known by then is closed afterwards"};
   }
+  // Whoever presumed what is preloaded recorded no evidence of it.
+  if (!is_kubelet && options.gap != Gap::kNo) {
+    TRY(internal::NoteGap(txn, internal::GapOfKubeletRules()));
+  }
   txn.state().kubelet_rules = is_kubelet;
   txn.Touch();
-  return {};
+  return internal::ChangeMode(images);
 }
 
 }  // namespace
@@ -204,7 +209,7 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   hooks.clock = options.clock;
   hooks.boot_clock = options.boot_clock;
   hooks.time_never_goes_back = rules == Mode::kStrict;
-  hooks.undo = &in_flight;
+  hooks.undo = &undo;
   hooks.still_owned = [this](Committer::When when) {
     return internal::CheckStillOwned(owned->database, when);
   };
@@ -213,6 +218,7 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
     return Result<void>();
   };
   hooks.committed = [this](std::uint64_t sequence) {
+    aliases.Publish();
     readers.DropOldSnapshots();
     if (owned->witness) owned->witness->Advance(sequence);
   };
@@ -223,14 +229,19 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
                                           owned->state, std::move(hooks));
 
   // Before anything is imported; Replay checks again afterwards.
-  TRY(CheckNotEmpty(options, committer->state(), options.gap == Gap::kYes));
+  TRY(WriteImages(*this, [&](Images& images) {
+    return CheckNotEmpty(options, images, options.gap == Gap::kYes);
+  }));
+  // So that nothing is looked for, or imported, where the former mode had it.
+  TRY(WriteImages(*this,
+                  [&](Images& images) { return EnterMode(images, options, report.created); }));
   if (auto r = MendClockAtOpening(); !r) return r;
   if (auto r = OpenRevocations(options); !r) return r;
   // Before any step that may fail: the next opening may name no directory.
   if (auto r = OpenUserNamespaces(options); !r) return r;
   if (options.runtime_handlers) {
-    report.runtimes = TRY(WriteAndGet(*this, [&](StoreTxn& txn) {
-      return internal::ReplaceHandlers(txn, *options.runtime_handlers, options.allow_empty);
+    report.runtimes = TRY(WriteImages(*this, [&](Images& images) {
+      return internal::ReplaceHandlers(images, *options.runtime_handlers, options.allow_empty);
     }));
   }
   if (!options.kubelet_directory.empty()) TRY(TakeOver(options));
@@ -245,24 +256,29 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   const internal::State state = committer->state();
   NoteToken(state.commit_sequence);
   opened_at = state.commit_sequence;
-  report.records = state.digest(Table::kPulled).count;
+  TRY(WriteImages(*this, [&](const Images& images) -> Result<void> {
+    const auto held = TRY(internal::CountHeld(images));
+    report.records = held.records;
+    return {};
+  }));
   report.quarantine_entries = state.digest(Table::kQuarantine).count;
   report.commit_sequence = state.commit_sequence;
   report.distrustful = state.distrustful;
   if (owned->witness) TRY(owned->witness->Sync());
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
-                 ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kPulled);
+                 ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kImages);
   last_opening = SummaryOfOpening();
-  write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules, write_back_counts);
+  write_backs =
+      std::make_unique<internal::WriteBackQueue>(*committer, aliases, rules, write_back_counts);
   tidied_at_once = std::max<std::size_t>(options.tidied_at_once, 1);
-  tidier = std::make_unique<internal::Tidier>(*committer, tidied_at_once);
+  tidier = std::make_unique<internal::Tidier>(*committer, aliases, tidied_at_once);
   if (state.untidied != 0) tidier->Wake();
   if (!options.decides) return owned->lock.AnnounceRecovered(opened.database_id, std::nullopt);
   return owned->lock.AnnounceRecovered(opened.database_id, internal::ToJson(SettingsNow()));
 }
 
 Result<std::uint64_t> NodeStore::Impl::MendClock() {
-  auto records = WriteAndGet(*this, [](StoreTxn& txn) { return internal::MendTimes(txn); });
+  auto records = WriteImages(*this, internal::MendTimes);
   if (records) clock_mended_at = committer->state().commit_sequence;
   return records;
 }
@@ -289,7 +305,7 @@ Result<void> NodeStore::Impl::TakeOver(const NodeStoreOptions& options) {
   // Where the witness came there now, that was the take-over.
   const bool by_witness = internal::IsSameFile(owned->database.identity.witness_path, witness);
   return internal::ImportKubeletDirectory(
-      *committer, options.kubelet_directory,
+      *committer, aliases, options.kubelet_directory,
       {.rules = rules,
        .taken_over_before = before && internal::DetectsGap(options),
        .created = report.created,
@@ -326,27 +342,27 @@ Result<void> NodeStore::Impl::Replay(const NodeStoreOptions& options) {
   report.replay_skipped = !options.images_on_node.has_value();
   if (auto r = CountPulls(report.intents_found); !r) return r;
   const OpeningReport before = report;
-  auto replayed = committer->Run([&](StoreTxn& txn) -> Result<void> {
+  auto replayed = WriteImages(*this, [&](Images& images) -> Result<void> {
+    StoreTxn& txn = images.txn();
     report = before;  // the change may run twice
     auto gap = TRY(FindGap(txn, options, report.import.newly_written));
     report.gap_reason = gap.reason;
     report.after_gap = !gap.empty();
-    TRY(SetRules(txn, options, report.created));
-    if (auto r = CheckNotEmpty(options, txn.state(), report.after_gap); !r) return r;
+    TRY(CheckNotEmpty(options, images, report.after_gap));
     // Noted first: what closes a gap takes it back.
     if (report.after_gap) {
       TRY(internal::NoteGap(txn, {DegradedKind::kGap, report.gap_reason}));
     }
     if (rules == Mode::kStrict || !options.images_on_node) return {};
     auto handlers = TRY(internal::ReadRuntimeHandlers(txn));
-    std::vector<ListedImage> images = *options.images_on_node;
-    for (ListedImage& image : images) {
+    std::vector<ListedImage> listed = *options.images_on_node;
+    for (ListedImage& image : listed) {
       // No record can have such a name. Without it, the image may belong to any handler.
       if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) image.runtime_handler.clear();
     }
-    auto done = internal::ReplayIntents(txn, images, internal::NameOfDefault(handlers), report);
+    auto done = internal::ReplayIntents(images, listed, internal::NameOfDefault(handlers), report);
     if (!done || !report.after_gap) return done;
-    return CloseGapByList(txn, images, handlers, report);
+    return CloseGapByList(images, listed, handlers, report);
   });
   if (!replayed || rules == Mode::kKubelet) return replayed;
   if (!options.continues_pulls) {
@@ -356,9 +372,9 @@ Result<void> NodeStore::Impl::Replay(const NodeStoreOptions& options) {
     }
   }
   const OpeningReport before_list = report;
-  auto judged = committer->Run([&](StoreTxn& txn) {
+  auto judged = WriteImages(*this, [&](Images& images) {
     report = before_list;
-    return ObserveAtOpening(txn, options);
+    return ObserveAtOpening(images, options);
   });
   if (judged) return judged;
   report = before_list;
@@ -366,7 +382,8 @@ Result<void> NodeStore::Impl::Replay(const NodeStoreOptions& options) {
                                                                              : judged;
 }
 
-Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const NodeStoreOptions& options) {
+Result<void> NodeStore::Impl::ObserveAtOpening(Images& images, const NodeStoreOptions& options) {
+  StoreTxn& txn = images.txn();
   const internal::Observing observing{.options = evidence,
                                       .now = boot_clock(),
                                       .allow_empty = options.allow_empty,
@@ -376,12 +393,12 @@ Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const NodeStoreOpt
     ImageList list;
     list.images = *options.images_on_node;
     list.complete = true;
-    auto judged = TRY(internal::ObserveList(txn, list, observing));
+    auto judged = TRY(internal::ObserveList(images, list, observing));
     TakeOpeningReport(judged, report);
     report.observed = std::move(judged);
   }
   if (report.import.preloaded == 0) return {};
-  auto entered = internal::JudgeObservedPreloaded(txn, observing);
+  auto entered = internal::JudgeObservedPreloaded(images, observing);
   return entered ? Result<void>() : entered.error();
 }
 
@@ -412,7 +429,7 @@ Result<void> NodeStore::Impl::OpenFiles() {
       TRY(internal::OpenAsObserver(directory, internal::NodeProduct(), demands_, seen_unowned_));
   observed.emplace(std::move(opened));
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
-                 ReaderPool::Keep::kNothing, kObserverSlots, Table::kPulled);
+                 ReaderPool::Keep::kNothing, kObserverSlots, Table::kImages);
   return {};
 }
 

@@ -8,33 +8,31 @@
 
 #include "store/base/empty_list.h"
 #include "store/base/image_name.h"
-#include "store/base/image_spellings.h"
 #include "store/base/metrics.h"
 #include "store/base/options.h"
 #include "store/base/trace.h"
 #include "store/base/try.h"
 #include "store/base/words.h"
-#include "store/node/evidence/prune.h"
+#include "store/images/forget.h"
+#include "store/images/images.h"
+#include "store/images/list_token.h"
+#include "store/images/open_pulls.h"
+#include "store/images/proofs.h"
+#include "store/images/pull.h"
+#include "store/images/pull_row.h"
+#include "store/images/retire.h"
+#include "store/images/shown.h"
 #include "store/node/facade/impl.h"
 #include "store/node/facade/node_store.h"
 #include "store/node/handlers/runtime_handlers.h"
-#include "store/node/images/list_token.h"
-#include "store/node/images/spellings.h"
-#include "store/node/pulls/open_pulls.h"
-#include "store/node/pulls/recording.h"
-#include "store/node/records/evidence_tables.h"
 #include "store/node/records/keys.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
-#include "store/node/revocation/forget.h"
-#include "store/node/upkeep/observe.h"
 #include "waybill/values.h"
 
 namespace waybill {
 
-using internal::FoundHandler, internal::Lookup, internal::Payload, internal::ReaderPool,
-    internal::StoreTxn, internal::Table;
+using internal::FoundHandler, internal::ImageRow, internal::Images, internal::Lookup,
+    internal::Payload, internal::ReaderPool, internal::StoreTxn, internal::Table;
 
 namespace {
 
@@ -117,9 +115,9 @@ Result<void> WriteCopy(NodeStore::Impl& impl, const ImageCopy& copy, const Check
                        const Change& change) {
   return Guarded([&]() -> Result<void> {
     if (auto r = check(copy); !r) return r;
-    return impl.Write([&](StoreTxn& txn) -> Result<void> {
-      auto handler = internal::FindHandler(txn, copy.runtime_handler);
-      return handler ? change(txn, *handler) : handler.error();
+    return WriteImages(impl, [&](Images& images) -> Result<void> {
+      auto handler = internal::FindHandler(images.txn(), copy.runtime_handler);
+      return handler ? change(images, *handler) : handler.error();
     });
   });
 }
@@ -169,10 +167,10 @@ void TracePulled(internal::TraceWriter& trace, const ImageCopy& copy,
 
 Result<PullId> NodeStore::RecordPullIntent(const ImageCopy& copy) {
   PullId id;
-  const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
-    if (auto r = CheckKnown(txn, copy, handler); !r) return r;
-    id = TRY(internal::RecordIntent(txn, impl_->in_flight, impl_->rules, copy.image, handler.stored,
-                                    impl_->boot_clock()));
+  const auto record = [&](Images& images, const FoundHandler& handler) -> Result<void> {
+    TRY(CheckKnown(images.txn(), copy, handler));
+    id = TRY(internal::RecordIntent(images.txn(), impl_->in_flight, impl_->rules, copy.image,
+                                    handler.stored, impl_->boot_clock()));
     return {};
   };
   return Guarded([&]() -> Result<PullId> {
@@ -201,24 +199,17 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
                  "the image \"" + std::string(copy.image) +
                      "\" does not parse; no record was written, its intent stays"};
   };
-  const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
-    TRY(CheckEnding(txn, impl_->in_flight, copy, handler, result.pull));
-    ended = PullThatEnds(txn, copy, handler, result.pull);
+  const auto record = [&](Images& images, const FoundHandler& handler) -> Result<void> {
+    TRY(CheckEnding(images.txn(), impl_->in_flight, copy, handler, result.pull));
+    ended = PullThatEnds(images.txn(), copy, handler, result.pull);
     now = impl_->boot_clock();
-    std::string ref(copy.image_ref);
-    if (impl_->rules == Mode::kStrict && result.image) {
-      TRY(internal::LearnEntry(txn, *result.image));
-      // A digest that two images have is a spelling of neither: its record would be found by no
-      // other.
-      auto row = TRY(internal::FindSpelling(txn, internal::SpellingOf(ref)));
-      if (row && row->image.empty() && !result.image->id.empty()) ref = result.image->id;
-    }
     // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;
     return internal::RecordPulled(
-        txn, impl_->in_flight, impl_->rules,
-        {copy.image, *name, ref, handler.stored, result.pull, handler.known ? credentials : unknown,
-         result.manifest, handler.guest_platform, result.terms, impl_->policy, now});
+        images, impl_->in_flight,
+        {copy.image, *name, copy.image_ref, handler.stored, result.pull,
+         handler.known ? credentials : unknown, result.image, result.manifest,
+         handler.guest_platform, result.terms, impl_->policy, now});
   };
   TRY(WriteCopy(*impl_, copy, check, record));
   const auto took =
@@ -235,7 +226,8 @@ Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure
 Result<void> NodeStore::RecordImagePullError(const ImageCopy& copy, const PullError& failed) {
   PullId ended;
   BootTime now;
-  const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
+  const auto record = [&](Images& images, const FoundHandler& handler) -> Result<void> {
+    StoreTxn& txn = images.txn();
     TRY(CheckEnding(txn, impl_->in_flight, copy, handler, failed.pull));
     ended = PullThatEnds(txn, copy, handler, failed.pull);
     now = impl_->boot_clock();
@@ -257,68 +249,77 @@ namespace {
 
 // The images of a list, their handlers by the names that records have.
 Result<void> ToPrune(const StoreTxn& txn, const std::vector<ListedImage>& listed,
-                     internal::ImagesOnNode& images) {
+                     internal::OnNode& on_node) {
   auto handlers = TRY(internal::ReadRuntimeHandlers(txn));
   for (const ListedImage& image : listed) {
     std::optional<std::string> handler;
     if (!image.runtime_handler.empty()) {
       handler = internal::StoredName(handlers, image.runtime_handler);
     }
-    if (auto r = images.Add(image.id, handler); !r) return r;
-    for (const std::string& digest : image.repo_digests) images.AddDigest(digest, handler);
+    TRY(on_node.Add(image.id, image.repo_digests, handler));
   }
   return {};
 }
 
+// An empty list may come from a runtime that starts up.
+Result<void> CheckNotEmpty(const Images& images, bool prunes_preloaded) {
+  std::uint64_t records = 0;
+  std::uint64_t preloaded = 0;
+  TRY(images.ForEach([&](const ImageRow* row) -> Result<bool> {
+    records += row == nullptr || row->pulled ? 1U : 0U;
+    preloaded += prunes_preloaded && row != nullptr && row->preloaded ? 1U : 0U;
+    return true;
+  }));
+  if (records + preloaded == 0) return {};
+  std::string holds = "holds " + internal::HowMany(records, "record");
+  if (preloaded > 0) holds += " and " + internal::HowMany(preloaded, "preloaded image");
+  return internal::EmptyList("the list of images on the node is", holds, "no record was removed");
+}
+
 Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage>& listed,
-                            internal::PruneLimit limit, const std::optional<ListToken>& token,
+                            internal::RetireLimit limit, const std::optional<ListToken>& token,
                             const ChangeOptions& options) {
   // All in one transaction; in parts if a full store has too few pages left for that.
-  for (internal::PrunePart part;;) {
-    const auto prune = [&](StoreTxn& txn) -> Result<internal::PrunedPart> {
+  for (internal::RetirePart part;;) {
+    const auto prune = [&](Images& images) -> Result<internal::RetiredPart> {
+      StoreTxn& txn = images.txn();
       if (token) TRY(internal::CheckToken(txn, *token, Hint::kBeginList));
-      const std::uint64_t records = txn.state().digest(Table::kPulled).count;
-      const bool prunes_ledger = limit.by_stamp && impl.rules == Mode::kStrict;
-      const std::uint64_t entries =
-          prunes_ledger ? txn.state().digest(Table::kLedger).count : std::uint64_t{0};
-      if (listed.empty() && records + entries > 0 && !options.allow_empty) {
-        std::string holds = "holds " + internal::HowMany(records, "record");
-        if (entries > 0) holds += " and " + internal::HowMany(entries, "preloaded image");
-        return internal::EmptyList("the list of images on the node is", holds,
-                                   "no record was removed");
-      }
-      internal::ImagesOnNode images(impl.rules, txn);
-      TRY(ToPrune(txn, listed, images));
-      auto pruned = internal::PruneRecords(txn, impl.rules, images, limit, part);
-      if (pruned && pruned->never_listed) {
+      const bool prunes_preloaded = limit.by_stamp && images.learns_aliases();
+      if (listed.empty() && !options.allow_empty) TRY(CheckNotEmpty(images, prunes_preloaded));
+      internal::OnNode on_node(images);
+      TRY(ToPrune(txn, listed, on_node));
+      auto retired = TRY(internal::RetireRecords(images, on_node, limit, part));
+      if (retired.never_listed && images.learns_aliases()) {
         TRY(internal::OpenPullOfAnything(txn, impl.boot_clock()));
       }
-      if (pruned && pruned->dropped) {
-        TRY(internal::OpenPullOfAnything(txn, impl.boot_clock(), PullState::kDropped));
+      if (retired.next) return retired;
+      if (prunes_preloaded) {
+        const auto preloaded =
+            TRY(internal::RetirePreloaded(images, on_node, limit, false, part.most));
+        retired.report.preloaded_removed += preloaded.entries;
+        // The records are done: the next part is of what was preloaded alone.
+        if (preloaded.more) retired.next = internal::Key16::Last();
+        txn.state().last_list = std::max(txn.state().last_list, limit.token);
+        if (TRY(impl.MustKeepTime(txn))) txn.Touch();
+        if (token && !options.dry_run) impl.NoteList(*token);
       }
-      if (!pruned || pruned->next || !prunes_ledger) return pruned;
-      auto ledger = TRY(internal::PruneLedger(txn, images, limit, part.most));
-      pruned->report.preloaded_removed += ledger.entries;
-      // The records are done: the next part is of the ledger alone.
-      if (ledger.more) pruned->next = internal::Key16::Last();
-      txn.state().last_list = std::max(txn.state().last_list, limit.token);
-      if (TRY(impl.MustKeepTime(txn))) txn.Touch();
-      if (token && !options.dry_run) impl.NoteList(*token);
-      return pruned;
+      // In parts only a full store is pruned.
+      if (part.first == internal::Key16() && !retired.next) TRY(internal::KeepWithinBound(images));
+      return retired;
     };
-    const auto pruned = WriteAndGet(impl, prune, options);
-    if (!pruned) {
+    const auto retired = WriteImages(impl, prune, options);
+    if (!retired) {
       // A full store has no room to remember anything: it forgets, so that pulls can be recorded.
-      if (pruned.error().code == ErrorCode::kStoreFull && limit.remember.count() > 0) {
+      if (retired.error().code == ErrorCode::kStoreFull && limit.remember.count() > 0) {
         limit.remember = std::chrono::seconds(0);
         continue;
       }
-      if (!TakeSmallerSteps(pruned.error(), part.most)) return pruned.error();
+      if (!TakeSmallerSteps(retired.error(), part.most)) return retired.error();
       continue;
     }
-    if (!pruned->next) return pruned->report;
-    part.first = *pruned->next;
-    part.before = pruned->report;
+    if (!retired->next) return retired->report;
+    part.first = *retired->next;
+    part.before = retired->report;
   }
 }
 
@@ -326,7 +327,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
 
 Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, const ListToken& token,
                                      const ChangeOptions& options) try {
-  internal::PruneLimit limit;
+  internal::RetireLimit limit;
   limit.token = token.commit;
   limit.remember = impl_->Remember();
   return PruneTo(*impl_, images, limit, token, options);
@@ -336,11 +337,11 @@ Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, con
 Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                            const ChangeOptions& options) try {
   bool met_ahead = false;
-  internal::PruneLimit limit;
+  internal::RetireLimit limit;
   limit.by_stamp = false;
   limit.until = until;
   limit.remember = impl_->Remember();
-  if (impl_->rules == Mode::kStrict) {
+  if (internal::ClockIsMonotone(impl_->rules)) {
     limit.mended_at = impl_->clock_mended_at.load();
     limit.met_ahead = &met_ahead;
   }
@@ -364,14 +365,6 @@ std::optional<std::string_view> HandlerToRead(const ReaderPool::Lease& snapshot,
   return stored;
 }
 
-// Damage counts only if a fresh snapshot has it, too.
-Lookup GetTwice(ReaderPool::Lease& snapshot, Table table, const internal::Key16& key,
-                Payload& payload) {
-  const Lookup found = snapshot.Get(table, key, payload);
-  return found == Lookup::kDamaged && snapshot.Refresh() ? snapshot.Get(table, key, payload)
-                                                         : found;
-}
-
 }  // namespace
 
 Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
@@ -382,24 +375,20 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
     if (!snapshot) return impl_->NoSnapshot(snapshot, what);
     const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
     if (!handler) return impl_->Unreadable("the runtime handlers");
-    std::vector<std::string> refs{std::string(copy.image_ref)};
-    if (impl_->rules == Mode::kStrict &&
-        internal::RefsOfImage(snapshot, copy.image_ref, refs) == Lookup::kDamaged) {
-      return impl_->Unreadable(what);
+    const internal::Question question = impl_->AskAbout(copy);
+    auto found = internal::FindRow(snapshot, question, *handler);
+    // Damage counts only if a fresh snapshot has it, too.
+    if (found.lookup == Lookup::kDamaged && snapshot.Refresh()) {
+      found = internal::FindRow(snapshot, question, *handler);
     }
-    for (const std::string& ref : refs) {
-      const internal::Key16 key = internal::PulledKey(ref, *handler, snapshot.seed());
-      Payload payload;
-      const Lookup found = GetTwice(snapshot, Table::kPulled, key, payload);
-      if (found == Lookup::kAbsent) continue;
-      if (found == Lookup::kDamaged) return impl_->Unreadable(what);
-      auto record = internal::DecodePulledRecordValue(payload);
-      if (!record || record->image_ref != ref || record->runtime_handler != *handler) {
-        return impl_->Unreadable(what);
-      }
-      internal::LeaveWhatCounts(snapshot, impl_->policy, impl_->AgesIn(snapshot),
-                                impl_->ClocksIn(snapshot), *record);
-      return std::move(*record);
+    if (found.lookup == Lookup::kDamaged) return impl_->Unreadable(what);
+    if (found.lookup == Lookup::kFound && internal::ImageView(found.row).is_recorded()) {
+      auto row = internal::DecodeImage(found.row);
+      if (!row) return impl_->Unreadable(what);
+      const internal::Clocks now = impl_->ClocksIn(snapshot);
+      internal::LeaveWhatCounts(snapshot, impl_->policy, impl_->AgesIn(snapshot), now,
+                                row->pulled->entries);
+      return internal::RecordOf(*row, now, impl_->clock());
     }
     return Error{ErrorCode::kNotFound,
                  "there is no record of \"" + std::string(copy.image_ref) + "\" " +
@@ -408,15 +397,35 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
   });
 }
 
+internal::Question NodeStore::Impl::AskAbout(const ImageCopy& copy) const {
+  return {rules, policy, copy.image, copy.image_ref, copy.runtime_handler,
+          ages,  clock,  boot_clock, aliases};
+}
+
+Result<std::vector<ImageRow>> NodeStore::Impl::ListRows(
+    const ReaderPool::Lease& snapshot, std::string_view what,
+    internal::FunctionRef<bool(const ImageRow&)> is_it) const {
+  if (!snapshot) return NoSnapshot(snapshot, what);
+  std::vector<ImageRow> rows;
+  bool are_sound = true;
+  const bool walked = snapshot.ForEach(internal::SpecOf(Table::kImages), [&](Payload payload) {
+    auto row = payload.empty() ? std::nullopt : internal::DecodeImage(payload);
+    are_sound = are_sound && row;
+    if (row && is_it(*row)) rows.push_back(*std::move(row));
+  });
+  if (!walked || !are_sound || !snapshot.CountIsTrue(Table::kImages)) return Unreadable(what);
+  return rows;
+}
+
 Result<std::vector<ImagePulledRecord>> NodeStore::Impl::ListRecordsIn(
     const ReaderPool::Lease& snapshot) const {
-  auto records =
-      ListIn(*this, snapshot, Table::kPulled, "the records", internal::DecodePulledRecordValue);
-  if (records) {
-    const internal::Clocks now = ClocksIn(snapshot);
-    for (ImagePulledRecord& record : *records) {
-      internal::LeaveWhatCounts(snapshot, policy, AgesIn(snapshot), now, record);
-    }
+  auto rows = TRY(ListRows(snapshot, "the records",
+                           [](const ImageRow& row) { return row.pulled.has_value(); }));
+  const internal::Clocks now = ClocksIn(snapshot);
+  std::vector<ImagePulledRecord> records;
+  for (ImageRow& row : rows) {
+    internal::LeaveWhatCounts(snapshot, policy, AgesIn(snapshot), now, row.pulled->entries);
+    records.push_back(internal::RecordOf(row, now, clock()));
   }
   return records;
 }
@@ -434,31 +443,38 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
     return CheckHandler(copy.runtime_handler);
   };
   std::optional<ImagePulledRecord> before_put;
-  const auto put = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
-    ImagePulledRecord stored = record;
-    stored.absent_since.reset();
-    stored.closed_by_list = false;
-    stored.runtime_handler = handler.stored;
-    stored.guest_platform = handler.guest_platform;
-    if (!handler.known) {
-      auto there = internal::FindRecord(txn, record.image_ref, record.runtime_handler);
-      if (there && !*there) return Unknown(txn, record.runtime_handler);
-      if (there) stored.guest_platform = (*there)->guest_platform;
+  const auto put = [&](Images& images, const FoundHandler& handler) -> Result<void> {
+    const auto home = TRY(images.Home(record.image_ref));
+    ImageRow row = TRY(images.FindOrMake(home, handler.stored));
+    if (!handler.known && !row.pulled) return Unknown(images.txn(), record.runtime_handler);
+    before_put.reset();
+    if (impl_->trace && row.pulled) {
+      before_put = internal::RecordOf(row, images.txn().clocks(), images.txn().clock());
     }
-    if (impl_->rules == Mode::kStrict) {
-      // Replaced by what the caller puts, under whatever spelling it was.
-      TRY(internal::TakeOverRecord(txn, record.image_ref, handler.stored));
-      TRY(internal::EraseRemembered(txn, record.image_ref, handler.stored));
+    internal::PulledPart part{.last_updated = record.last_updated,
+                              .entries = record.credential_mapping,
+                              .closed_because = record.closed_because,
+                              .closed_by = internal::WordOfOperator(row),
+                              .manifest_digest = record.manifest_digest,
+                              .platform = record.platform,
+                              .guest_platform = handler.guest_platform};
+    if (part.closed_by == internal::ClosedBy::kNobody && !part.closed_because.empty()) {
+      part.closed_by = internal::ClosedBy::kOther;
     }
-    auto before = internal::FindRecord(txn, record.image_ref, handler.stored);
-    if (!before && before.error().code != ErrorCode::kDamaged) return before.error();
-    if (impl_->trace) before_put = before ? *before : std::nullopt;
+    if (!handler.known) part.guest_platform = row.pulled->guest_platform;
     // Of what the caller gives, not of what is left of it.
-    if (auto r = internal::CheckRecordLimits(stored); !r) return r;
-    stored.closed_by_operator = before && *before && (*before)->closed_by_operator;
-    TRY(internal::GiveProofs(txn, before ? *before : std::nullopt, terms, impl_->policy, stored));
-    if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
-    return internal::ClearRefQuarantine(txn, record.image_ref, impl_->rules);
+    ImageRow given{.subject = home, .pulled = part};
+    TRY(internal::CheckRowLimits(given));
+    const ImageRow before = row;
+    TRY(internal::GiveProofs(images, before, terms, impl_->policy, part.entries));
+    // Replaced by what the caller puts, under whatever alias it was.
+    row = internal::Present(std::move(row));
+    row.absent = 0;
+    row.ref = record.image_ref;
+    if (images.learns_aliases()) internal::AddAlias(row, record.image_ref);
+    row.pulled = std::move(part);
+    TRY(images.Put(std::move(row), Images::Confirms::kYes));
+    return images.ClearUnreadable(record.image_ref);
   };
   auto written = WriteCopy(*impl_, of_record, check, put);
   if (written && impl_->trace) {
@@ -468,22 +484,25 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
 }
 
 Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {
-  const auto erase = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
-    std::vector<std::string> refs{std::string(copy.image_ref)};
-    if (impl_->rules == Mode::kStrict) {
-      refs = TRY(internal::RefsOfImage(txn, copy.image_ref));
+  const auto erase = [&](Images& images, const FoundHandler& handler) -> Result<void> {
+    const auto home = TRY(images.Home(copy.image_ref));
+    auto row = images.Find(home, handler.stored);
+    if (!row && row.error().code != ErrorCode::kDamaged) return row.error();
+    if (row && (!*row || !(*row)->pulled)) return {};
+    bool was_listed = false;
+    if (row) {
+      const auto was_known = TRY(images.WasListed((*row)->Ref()));
+      was_listed = was_known || (*row)->listed;
+      TRY(images.Unrecord(**std::move(row)));
+    } else {
+      TRY(images.Put(ImageRow{.subject = home, .runtime_handler = handler.stored},
+                     Images::Confirms::kNo));
     }
-    bool any = false;
-    for (const std::string& ref : refs) {
-      auto erased = TRY(internal::EraseRecord(txn, ref, handler.stored));
-      any = any || erased;
-    }
-    if (!any) return {};
-    internal::NoteEvidenceRemoved(txn);
-    if (impl_->rules == Mode::kKubelet) return {};
-    auto was_listed = TRY(internal::WasListed(txn, copy.image_ref));
+    internal::NoteEvidenceRemoved(images.txn());
     // What it was about may be listed under another ref.
-    return was_listed ? Result<void>() : internal::OpenPullOfAnything(txn, impl_->boot_clock());
+    return was_listed || !images.learns_aliases()
+               ? Result<void>()
+               : internal::OpenPullOfAnything(images.txn(), impl_->boot_clock());
   };
   return WriteCopy(*impl_, copy, CheckRef, erase);
 }
@@ -528,17 +547,17 @@ Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const {
 }
 
 Result<void> NodeStore::PutIntent(const ImageCopy& copy) {
-  const auto put = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
-    if (auto r = CheckKnown(txn, copy, handler); !r) return r;
-    return internal::StoreIntent(txn, copy.image, handler.stored, impl_->rules,
+  const auto put = [&](Images& images, const FoundHandler& handler) -> Result<void> {
+    TRY(CheckKnown(images.txn(), copy, handler));
+    return internal::StoreIntent(images.txn(), copy.image, handler.stored, impl_->rules,
                                  impl_->boot_clock());
   };
   return WriteCopy(*impl_, copy, CheckPull, put);
 }
 
 Result<void> NodeStore::DeleteIntent(const ImageCopy& copy) {
-  return WriteCopy(*impl_, copy, CheckPull, [&](StoreTxn& txn, const FoundHandler& handler) {
-    return internal::ForgetIntent(txn, impl_->in_flight, copy.image, handler.stored);
+  return WriteCopy(*impl_, copy, CheckPull, [&](Images& images, const FoundHandler& handler) {
+    return internal::ForgetIntent(images.txn(), impl_->in_flight, copy.image, handler.stored);
   });
 }
 

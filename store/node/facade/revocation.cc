@@ -11,12 +11,11 @@
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
 #include "store/engine/recovery/backup.h"
+#include "store/images/forget.h"
+#include "store/images/revoked.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/revocations_table.h"
 #include "store/node/records/typed_tables.h"
-#include "store/node/revocation/forget.h"
 
 namespace waybill {
 
@@ -95,8 +94,8 @@ Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_d
   if (backups) {
     for (const Backup& backup : *backups) oldest = std::min(oldest, backup.commit_sequence);
   }
-  auto old =
-      TRY(WriteAndGet(*this, [&](StoreTxn& txn) { return internal::OldRevocations(txn, oldest); }));
+  auto old = TRY(WriteImages(
+      *this, [&](internal::Images& images) { return internal::OldRevocations(images, oldest); }));
   if (old.empty()) return {};
   if (!kubelet_directory.empty()) {
     // Where they can't all be synced and read, nothing ends.
@@ -116,16 +115,16 @@ Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_d
 
 template <typename Change>
 auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options) noexcept {
-  using Reported = std::invoke_result_t<Change, StoreTxn&>;
+  using Reported = std::invoke_result_t<Change, internal::Images&>;
   return Guarded([&]() -> Reported {
-    auto done = WriteAndGet(
+    auto done = WriteImages(
         *this,
-        [&](StoreTxn& txn) -> Reported {
-          auto changed = change(txn);
+        [&](internal::Images& images) -> Reported {
+          auto changed = change(images);
           // Not if it is refused: then no commit follows, and what later decisions offer would be
           // dropped, too.
           if (changed && !options.dry_run && write_backs) {
-            write_backs->DropReadUpTo(txn.state().commit_sequence);
+            write_backs->DropReadUpTo(images.txn().state().commit_sequence);
           }
           return changed;
         },
@@ -139,10 +138,9 @@ namespace {
 
 // A digest that two images have names neither: only a record under that very ref can be meant.
 // Otherwise "0 records" would pass for "nothing is open".
-Result<void> CheckForgettableImage(const StoreTxn& txn, std::string_view image_ref) {
-  if (txn.state().kubelet_rules) return {};
-  auto recorded = TRY(internal::AnyRecordOf(txn, image_ref));
-  return recorded ? Result<void>() : internal::CheckOfOneImage(txn, image_ref);
+Result<void> CheckForgettableImage(const internal::Images& images, std::string_view image_ref) {
+  const auto recorded = TRY(images.AnyRecorded(images.SubjectOf(image_ref)));
+  return recorded ? Result<void>() : images.CheckOfOneImage(image_ref);
 }
 
 }  // namespace
@@ -151,14 +149,14 @@ Result<RevokeReport> NodeStore::Forget(const Revocation& what, const ChangeOptio
   return Guarded([&]() -> Result<RevokeReport> {
     TRY(internal::CheckForgettable(what));
     return impl_->Revoke(
-        [&](StoreTxn& txn) -> Result<RevokeReport> {
+        [&](internal::Images& images) -> Result<RevokeReport> {
           Revocation stored = what;
           if (what.kind == RevocationKind::kImage) {
-            TRY(CheckForgettableImage(txn, what.image_ref));
-            auto handler = TRY(internal::FindHandler(txn, what.runtime_handler));
+            TRY(CheckForgettableImage(images, what.image_ref));
+            auto handler = TRY(internal::FindHandler(images.txn(), what.runtime_handler));
             stored.runtime_handler = handler.stored;
           }
-          return internal::Forget(txn, std::move(stored), impl_->tidied_at_once);
+          return internal::Forget(images, std::move(stored), impl_->tidied_at_once);
         },
         options);
   });
@@ -208,13 +206,13 @@ Result<RevokeMissingReport> NodeStore::Reconcile(const ExistingCredentials& trut
   return Guarded([&]() -> Result<RevokeMissingReport> {
     TRY(internal::CheckTruth(truth));
     return impl_->Revoke(
-        [&](StoreTxn& txn) -> Result<RevokeMissingReport> {
+        [&](internal::Images& images) -> Result<RevokeMissingReport> {
           const bool is_empty = truth.secrets.empty() && truth.service_accounts.empty();
-          if (is_empty && !options.allow_empty && TRY(internal::MentionsAny(txn))) {
+          if (is_empty && !options.allow_empty && TRY(internal::MentionsAny(images))) {
             return internal::EmptyList("the list of Secrets and service accounts is",
                                        "has records that mention some", "nothing was forgotten");
           }
-          return internal::ReconcileWith(txn, truth, token, impl_->tidied_at_once);
+          return internal::ReconcileWith(images, truth, token, impl_->tidied_at_once);
         },
         options);
   });

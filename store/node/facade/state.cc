@@ -7,8 +7,8 @@
 #include "store/engine/database/uuid.h"
 #include "store/engine/recovery/verify.h"
 #include "store/engine/trust/trust_journal.h"
+#include "store/images/pull_row.h"
 #include "store/node/facade/impl.h"
-#include "store/node/records/open_pulls_table.h"
 
 namespace waybill {
 
@@ -36,7 +36,10 @@ Result<StoreCounts> NodeStore::GetStatistics() const {
                         [](const UnresolvedPull& pull) { return pull.nothing_at != 0; }));
     }
     auto records = TRY(impl_->CountRecords(snapshot));
+    statistics.records = records.records();
     statistics.nondefault_handler_records = records.nondefault();
+    statistics.ledger_entries = records.preloaded;
+    statistics.spellings = records.with_aliases;
     statistics.distrustful = state.distrustful;
     statistics.map_bytes = info.map_bytes;
     statistics.used_bytes = (info.last_page + 1) * info.page_size;

@@ -11,12 +11,12 @@
 
 #include "store/base/empty_list.h"
 #include "store/base/go_json.h"
+#include "store/base/image_spellings.h"
 #include "store/base/try.h"
 #include "store/engine/database/key.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
-#include "store/node/records/revocations_table.h"
+#include "store/images/images.h"
+#include "store/images/pull_row.h"
+#include "store/images/revoked.h"
 #include "store/node/records/typed_tables.h"
 #include "waybill/limits.h"
 
@@ -179,23 +179,9 @@ Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& k
           Hint::kLoadHandlers};
 }
 
-const RuntimeHandler* FindStored(const std::vector<RuntimeHandler>& handlers,
-                                 std::string_view stored) {
-  const auto at =
-      std::find_if(handlers.begin(), handlers.end(), [&](const RuntimeHandler& handler) {
-        return handler.is_default ? stored.empty() : !stored.empty() && handler.name == stored;
-      });
-  return at == handlers.end() ? nullptr : &*at;
-}
-
 std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers) {
   const RuntimeHandler* const handler = FindStored(handlers, "");
   return handler == nullptr ? std::string() : handler->name;
-}
-
-std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name) {
-  const RuntimeHandler* const handler = FindStored(handlers, "");
-  return handler != nullptr && handler->name == name ? std::string() : std::string(name);
 }
 
 // --- Replacing the list --------------------------------------------------------------------------
@@ -213,85 +199,70 @@ std::optional<Platform> GuestOf(const RuntimeHandler* handler) {
 
 using Chosen = std::function<bool(std::string_view stored)>;
 
-// The default's records of the ref's image under other spellings: the copies can't be told apart.
-Result<void> DropDefaultsOfImage(StoreTxn& txn, const std::string& image_ref,
-                                 CollapseReport& report) {
-  if (txn.state().kubelet_rules) return {};
-  auto refs = TRY(RefsOfImage(txn, image_ref));
-  for (const std::string& ref : refs) {
-    if (ref == image_ref) continue;
-    auto record = FindRecord(txn, ref, "");
-    if (!record || !*record || (*record)->credential_mapping.empty()) continue;
-    (*record)->credential_mapping.clear();
-    if (auto r = StoreRecord(txn, std::move(**record)); !r) return r;
-    ++report.records_to_verify;
-  }
+// What is known of the coming of those rows goes: the next list judges them anew.
+Result<void> DropPreloaded(Images& images, FunctionRef<bool(const ImageRow&)> drops) {
+  auto rows = TRY(images.All([&](const ImageRow& row) { return row.preloaded && drops(row); }));
+  for (ImageRow& row : rows) TRY(images.Unload(std::move(row)));
+  if (!rows.empty()) NoteEvidenceRemoved(images.txn());
   return {};
 }
 
-// What was forgotten of other handlers' copies is forgotten of the default's: a pull that becomes
-// its own may have begun before.
-Result<void> FoldRevocations(StoreTxn& txn, const Chosen& chosen, CollapseReport& report) {
+// What was revoked of other handlers' copies is revoked of the default's: a pull that becomes its
+// own may have begun before.
+Result<void> FoldRevocations(Images& images, const Chosen& chosen, CollapseReport& report) {
+  StoreTxn& txn = images.txn();
   auto revocations = TRY(ReadRevocations(txn));
   for (Revocation& one : revocations) {
     if (one.runtime_handler.empty() || !chosen(one.runtime_handler)) continue;
     TRY(EraseRevocation(txn, one));
     one.runtime_handler.clear();
     TRY(PutRevocation(txn, one));
-    auto record = TRY(FindRecord(txn, one.image_ref, ""));
-    if (!record || !TRY(DropForgotten(txn, *record))) continue;
-    TRY(StoreRecord(txn, std::move(*record)));
-    ++report.records_to_verify;
+    if (one.kind != RevocationKind::kImage) continue;
+    auto rows = TRY(images.All([&](const ImageRow& row) {
+      return row.runtime_handler.empty() && SpellingOf(row.subject) == one.image_ref;
+    }));
+    for (ImageRow& row : rows) {
+      if (!TRY(LeaveOutRevoked(images, row))) continue;
+      TRY(images.Put(std::move(row), Images::Confirms::kYes));
+      ++report.records_to_verify;
+    }
   }
   return {};
 }
 
-// Moves records and intents of the handlers that `chosen` accepts to the default handler. `chosen`
-// is not asked about "", the default itself. The records lose their credentials, and so does the
-// default's own record of such a ref: which copy the credentials were for is no longer known.
-Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
+// Moves records and pulls of the handlers that `chosen` accepts to the default handler. `chosen` is
+// not asked about "", the default itself. No credentials are left, nor those of the default's own
+// record of such an image: which copy they were for is no longer known.
+Result<CollapseReport> Fold(Images& images, const Chosen& chosen) {
+  StoreTxn& txn = images.txn();
   CollapseReport report;
   std::set<std::string> handlers;
-  struct Copies {
-    std::vector<std::string> handlers;
-    std::optional<Timestamp> updated;  // the latest time of these copies
-    bool closed_by_operator = false;
+  std::set<std::string> folded;  // subjects
+  const auto is_chosen = [&](const ImageRow& row) {
+    return !row.runtime_handler.empty() && chosen(row.runtime_handler);
   };
-  std::map<std::string, Copies> refs;
-  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    if (payload.empty()) return true;
-    const std::string_view handler = PulledRecordView(payload).runtime_handler();
-    if (handler.empty() || !chosen(handler)) return true;
-    if (auto record = DecodePulledRecordValue(payload)) {
-      Copies& copies = refs[record->image_ref];
-      copies.handlers.push_back(std::move(record->runtime_handler));
-      copies.updated = std::max(copies.updated, record->last_updated);
-      copies.closed_by_operator |= record->closed_by_operator;
-    }
-    return true;
-  }));
-  for (const auto& [ref, copies] : refs) {
-    ImagePulledRecord record;
-    record.image_ref = ref;
-    record.closed_by_operator = copies.closed_by_operator;
+  auto others = TRY(images.All([&](const ImageRow& row) { return row.pulled && is_chosen(row); }));
+  std::ranges::sort(others, {}, &ImageRow::runtime_handler);
+  for (ImageRow& other : others) {
+    ImageRow own = TRY(images.FindOrMake(other.subject));
+    own = Present(std::move(own));
+    const bool by_operator =
+        WordOfOperator(own) == ClosedBy::kOperator || WordOfOperator(other) == ClosedBy::kOperator;
     // Garbage collection uses this time: at least as new as each replaced record.
-    record.last_updated = std::max<std::optional<Timestamp>>(txn.now(), copies.updated);
-    const auto existing = FindRecord(txn, ref, "");
-    if (existing && *existing) {
-      record.last_updated = std::max(record.last_updated, (*existing)->last_updated);
-      record.closed_by_operator |= (*existing)->closed_by_operator;
-    }
-    TRY(StoreRecord(txn, std::move(record)));
-    ++report.records_to_verify;
-    TRY(DropDefaultsOfImage(txn, ref, report));
-    for (const std::string& handler : copies.handlers) {
-      TRY(EraseRecord(txn, ref, handler));
-      ++report.records;
-      handlers.insert(handler);
-    }
+    auto updated = std::max<std::optional<Timestamp>>(txn.now(), other.pulled->last_updated);
+    if (own.pulled) updated = std::max(updated, own.pulled->last_updated);
+    if (!own.pulled) own.ref = other.Ref();
+    for (const std::string& alias : other.aliases) AddAlias(own, alias);
+    own.pulled = PulledPart{.last_updated = updated,
+                            .closed_by = by_operator ? ClosedBy::kOperator : ClosedBy::kNobody};
+    TRY(images.Put(std::move(own), Images::Confirms::kYes));
+    if (folded.insert(other.subject).second) ++report.records_to_verify;
+    ++report.records;
+    handlers.insert(other.runtime_handler);
+    TRY(images.Unrecord(std::move(other)));
   }
 
-  TRY(FoldRevocations(txn, chosen, report));
+  TRY(FoldRevocations(images, chosen, report));
   auto pulls = TRY(AllOpenPulls(txn));
   for (UnresolvedPull& pull : pulls) {
     if (pull.runtime_handler.empty() || !chosen(pull.runtime_handler)) continue;
@@ -300,61 +271,47 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
     TRY(EraseOpenPull(txn, pull));
     pull.runtime_handler.clear();
     report.intents += may_bring ? 1U : 0U;
-    if (txn.state().kubelet_rules) {
+    if (!KeepsEndedPulls(images.mode())) {
       // A kubelet has one intent for a string.
-      auto others = TRY(FindOpenPulls(txn, pull.image, ""));
-      if (!others.empty()) continue;
+      auto there = TRY(FindOpenPulls(txn, pull.image, ""));
+      if (!there.empty()) continue;
     }
     TRY(PutOpenPull(txn, pull));
   }
-  // The default's copy of such a ref may be one of the others.
-  std::set<std::string> images;
-  for (const auto& [ref, copies] : refs) {
-    auto image = TRY(ImageOf(txn, ref));
-    images.insert(image);
-  }
-  const auto is_of_another = [&](const PreloadedImage& entry) {
-    return (!entry.runtime_handler.empty() && chosen(entry.runtime_handler)) ||
-           images.contains(entry.image_ref);
-  };
-  TRY(DropFromLedger(txn, is_of_another));
+  // The default's copy of such an image may be one of the others.
+  TRY(DropPreloaded(
+      images, [&](const ImageRow& row) { return is_chosen(row) || folded.contains(row.subject); }));
   report.handlers.assign(handlers.begin(), handlers.end());
   return report;
 }
 
 // Marks records to be verified again: if the handler's guest platform differs from the one at the
 // pull, or if they are the default handler's and that is now another one or unknown.
-Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_default,
+Result<void> DropOutdated(Images& images, const Handlers& handlers, bool other_default,
                           RuntimesReport& report) {
-  std::vector<ImagePulledRecord> outdated;
-  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    if (payload.empty()) return true;
-    const PulledRecordView view(payload);
-    const RuntimeHandler* const handler = FindStored(handlers, view.runtime_handler());
-    const bool replaced = other_default && view.runtime_handler().empty();
-    const bool other_guest = handler != nullptr && view.guest_platform() != handler->guest_platform;
-    if (!replaced && !other_guest) return true;
-    if (auto record = DecodePulledRecordValue(payload)) outdated.push_back(std::move(*record));
-    return true;
+  auto outdated = TRY(images.All([&](const ImageRow& row) {
+    const RuntimeHandler* const handler = FindStored(handlers, row.runtime_handler);
+    const bool replaced = other_default && row.runtime_handler.empty();
+    return row.pulled && (replaced || (handler != nullptr &&
+                                       row.pulled->guest_platform != handler->guest_platform));
   }));
   std::set<std::string> changed;
-  for (ImagePulledRecord& record : outdated) {
-    const RuntimeHandler* const handler = FindStored(handlers, record.runtime_handler);
-    const auto guest = GuestOf(handler);
-    const bool had_credentials = !record.credential_mapping.empty();
+  for (ImageRow& row : outdated) {
+    const RuntimeHandler* const handler = FindStored(handlers, row.runtime_handler);
+    const bool had_credentials = !row.pulled->entries.empty();
     if (had_credentials) {
       ++report.records_to_verify;
       if (handler != nullptr) changed.insert(handler->name);
-    } else if (record.guest_platform == guest) {
+    } else if (row.pulled->guest_platform == GuestOf(handler)) {
       continue;
     }
-    record.credential_mapping.clear();
-    record.manifest_digest.clear();
-    record.platform.reset();
-    record.guest_platform = guest;
+    row.pulled->entries.clear();
+    row.pulled->manifest_digest.clear();
+    row.pulled->platform.reset();
+    row.pulled->guest_platform = GuestOf(handler);
     // One without credentials loses nothing: it is no newer than it was.
-    TRY(had_credentials ? StoreRecord(txn, std::move(record))
-                        : StoreProofs(txn, std::move(record)));
+    TRY(images.Put(std::move(row),
+                   had_credentials ? Images::Confirms::kYes : Images::Confirms::kNo));
   }
   report.changed.assign(changed.begin(), changed.end());
   return {};
@@ -379,8 +336,9 @@ std::set<std::string> NamesOf(const Handlers& handlers) {
 
 }  // namespace
 
-Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers,
+Result<RuntimesReport> ReplaceHandlers(Images& images, std::vector<RuntimeHandler> handlers,
                                        bool allow_empty) {
+  StoreTxn& txn = images.txn();
   std::sort(handlers.begin(), handlers.end(),
             [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
   auto old = TRY(ReadRuntimeHandlers(txn));
@@ -402,16 +360,15 @@ Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler
   const std::string default_name = NameOfDefault(handlers);
   // Records of the new default handler are looked up under the empty name from now on.
   auto folded = TRY(Fold(
-      txn, [&](std::string_view stored) { return report.turned_on || stored == default_name; }));
+      images, [&](std::string_view stored) { return report.turned_on || stored == default_name; }));
   report.records_collapsed = folded.records;
   report.intents_collapsed = folded.intents;
 
   const bool other_default = !old.empty() && NameOfDefault(old) != default_name;
-  TRY(DropOutdated(txn, handlers, other_default, report));
-  const auto is_outdated = [&](const PreloadedImage& entry) {
-    return ChangesHandler(old, handlers, entry.runtime_handler);
-  };
-  TRY(DropFromLedger(txn, is_outdated));
+  TRY(DropOutdated(images, handlers, other_default, report));
+  TRY(DropPreloaded(images, [&](const ImageRow& row) {
+    return ChangesHandler(old, handlers, row.runtime_handler);
+  }));
   TRY(WriteRegistry(txn, old, handlers));
   return report;
 }
@@ -426,8 +383,9 @@ bool ChangesHandler(const Handlers& old, const Handlers& handlers, std::string_v
   return after != nullptr && (before == nullptr || other_guest);
 }
 
-Result<CollapseReport> CollapseHandlers(StoreTxn& txn) {
-  auto report = Fold(txn, [](std::string_view) { return true; });
+Result<CollapseReport> CollapseHandlers(Images& images) {
+  StoreTxn& txn = images.txn();
+  auto report = Fold(images, [](std::string_view) { return true; });
   if (!report) return report;
   auto old = TRY(ReadRuntimeHandlers(txn));
   Handlers kept;

@@ -19,6 +19,8 @@
 
 namespace waybill::internal {
 
+class Images;
+
 // kInvalidArgument: a repeated or malformed name, two defaults, or a nameless handler that is not
 // the default. kLimitExceeded: too many handlers, or a name or guest platform above limits.h. The
 // error names the handler.
@@ -40,19 +42,12 @@ Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name);
 // kInvalidArgument, listing the known handlers.
 Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known);
 
-// The handler with that stored name; null: not in the list.
-const RuntimeHandler* FindStored(const std::vector<RuntimeHandler>& handlers,
-                                 std::string_view stored);
-
 // Empty if the default handler is not known.
 std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers);
 
-// The stored name of `name`: "" if that is the default handler.
-std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name);
-
 // `handlers` passed CheckRuntimeHandlers. kInvalidArgument: the list is empty, the registry is not,
 // and allow_empty is false.
-Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler> handlers,
+Result<RuntimesReport> ReplaceHandlers(Images& images, std::vector<RuntimeHandler> handlers,
                                        bool allow_empty);
 
 // Whether replacing `old` by `handlers` changes the default handler or the guest platform for a
@@ -62,7 +57,7 @@ bool ChangesHandler(const std::vector<RuntimeHandler>& old,
                     const std::vector<RuntimeHandler>& handlers, std::string_view stored);
 
 // NodeStore::CollapseRuntimeHandlers.
-Result<CollapseReport> CollapseHandlers(StoreTxn& txn);
+Result<CollapseReport> CollapseHandlers(Images& images);
 
 }  // namespace waybill::internal
 

@@ -24,25 +24,6 @@ std::optional<std::uint32_t> BlockOf(const Key16& key) {
   return block;
 }
 
-Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, std::uint64_t seed) {
-  Key16 key = HashKey(image_ref, seed);
-  if (runtime_handler.empty()) return key;
-  const std::uint64_t hash =
-      XXH3_64bits_withSeed(runtime_handler.data(), runtime_handler.size(), seed);
-  // Never 0: that is the default handler's.
-  const auto mask = std::max<std::uint32_t>(static_cast<std::uint32_t>(hash), 1);
-  for (std::size_t i = 0; i < sizeof(mask); ++i) {
-    key.bytes[kRefKeyBytes + i] ^= static_cast<std::byte>(mask >> (8 * i));
-  }
-  return key;
-}
-
-Key16 FirstPulledKeyOfRef(std::string_view image_ref, std::uint64_t seed) {
-  Key16 key = HashKey(image_ref, seed);
-  std::fill(key.bytes.begin() + kRefKeyBytes, key.bytes.end(), std::byte{0});
-  return key;
-}
-
 Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
                     std::uint64_t seed) {
   char identity[33];

@@ -1,16 +1,15 @@
 // The 16-byte keys of every table.
 //
-//   pulled-records-1   XXH3-128 of the image ref; for another runtime handler than the default, the
-//                      last 4 bytes XOR a hash of its name. A ref's copies lie side by side, so
-//                      "was it pulled for any handler" is one seek
+//   images---------1   XXH3-128 of the image's subject; for another runtime handler than the
+//   default,
+//                      the last 4 bytes XOR a hash of its name. An image's copies lie side by side,
+//                      so "was it pulled for any handler" is one seek
 //   pull-intents---1   XXH3-64 of the image string, then the pull's ID, big-endian. The pulls of a
 //                      string lie side by side, the oldest first
 //   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
 //   observed-preload   XXH3-128 of the image ref
 //   imported-files-1   XXH3-128 of the path below image_manager/
 //   runtime-handlers   XXH3-128 of the name
-//   preload-ledger--   as pulled-records-1, of the spelling of the image's ID
-//   image-spellings-   XXH3-128 of the spelling
 //   revocations----1   XXH3-128 of the kind and three parts, each after its length
 //   streaming-tokens   the first 16 bytes of the token's SHA-256. Not hashed: tokens are random
 //   userns-mappings1   XXH3-128 of the pod UID
@@ -43,14 +42,8 @@ Key16 BlockKey(std::uint32_t block);
 // nullopt: not the key of a block.
 std::optional<std::uint32_t> BlockOf(const Key16& key);
 
-// The first bytes of a key: the ref of a pulled record, the image string of a pull.
-inline constexpr std::size_t kRefKeyBytes = 12;
+// The pulls of one image string share the first bytes of their keys.
 inline constexpr std::size_t kImageKeyBytes = 8;
-
-// An empty handler is the default one, here and below.
-Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, std::uint64_t seed);
-// The lowest key that a record of the ref can have. They share their first kRefKeyBytes.
-Key16 FirstPulledKeyOfRef(std::string_view image_ref, std::uint64_t seed);
 
 // Those of one image string share their first kImageKeyBytes; with ID 0 it is the lowest of them.
 Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed);

@@ -16,8 +16,6 @@
 #include "store/engine/database/flatbuffer.h"
 #include "store/node/records/keys.h"
 #include "store/node/records/platform_record.h"
-#include "store/node/records/pulled_record.h"
-#include "store/node/records/revocations_table.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -159,93 +157,6 @@ Error KeyIsTaken(const std::string& whose) {
           "rebuild the store under a new hash seed: set it aside and import again"};
 }
 
-Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::string_view image_ref,
-                                                    std::string_view runtime_handler) {
-  auto payload = txn.Get(Table::kPulled, PulledKey(image_ref, runtime_handler, txn.seed()));
-  if (!payload) {
-    return IsDamaged(payload.error()) ? Unreadable("record", image_ref) : payload.error();
-  }
-  if (!*payload) return std::optional<ImagePulledRecord>();
-  auto record = DecodePulledRecordValue(**payload);
-  if (!record) return Unreadable("record", image_ref);
-  if (record->image_ref != image_ref || record->runtime_handler != runtime_handler) {
-    return KeyIsTaken("image ref \"" + std::string(image_ref) + "\"");
-  }
-  return record;
-}
-
-Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref) {
-  bool found = false;
-  TRY(txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(image_ref, txn.seed()),
-                            kRefKeyBytes, [&](const Key16&, Payload payload) -> Result<bool> {
-                              found = payload.empty() || PulledRecordView(payload).RefIs(image_ref);
-                              return !found;
-                            }));
-  return found;
-}
-
-namespace {
-
-// It is gone from now on, unless it was before.
-void CountAbsence(const StoreTxn& txn, ImagePulledRecord& record) {
-  if (!record.absent_since) record.absent_ran = 0;
-  if (record.absent_since && record.absent_ran == 0) record.absent_ran = txn.clocks().RanSeconds();
-}
-
-}  // namespace
-
-Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record) {
-  record.stamp = txn.sequence();
-  return StoreProofs(txn, std::move(record));
-}
-
-Result<void> StoreAbsence(StoreTxn& txn, ImagePulledRecord record) {
-  record.stamp = txn.sequence();
-  CountAbsence(txn, record);
-  auto dropped = TRY(DropForgotten(txn, record));
-  if (dropped) return StoreProofs(txn, std::move(record));
-  auto payload = TRY(EncodePulledRecordValue(record));
-  return txn.PutFromReserve(
-      Table::kPulled, PulledKey(record.image_ref, record.runtime_handler, txn.seed()), payload);
-}
-
-Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record) {
-  const Key16 key = PulledKey(record.image_ref, record.runtime_handler, txn.seed());
-  auto existing = FindRecord(txn, record.image_ref, record.runtime_handler);
-  if (!existing && !IsDamaged(existing.error())) return existing.error();
-  TRY(DropForgotten(txn, record));
-  CountAbsence(txn, record);
-  auto payload = TRY(EncodePulledRecordValue(record));
-  return txn.Put(Table::kPulled, key, payload);
-}
-
-Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler,
-                       std::string_view because, ClosedBy by) {
-  if (image_ref.empty() || image_ref.size() > kMaxImageRefBytes) return false;
-  auto found = FindRecord(txn, image_ref, runtime_handler);
-  if (!found) {
-    if (IsDamaged(found.error())) return false;
-    return found.error();
-  }
-  if (*found) return false;
-  ImagePulledRecord record;
-  record.image_ref = std::string(image_ref);
-  record.runtime_handler = std::string(runtime_handler);
-  record.last_updated = txn.now();
-  record.closed_because = because.substr(0, kMaxReasonBytes);
-  record.closed_by_list = by == ClosedBy::kList;
-  record.closed_by_operator = by == ClosedBy::kOperator;
-  TRY(StoreRecord(txn, std::move(record)));
-  return true;
-}
-
-Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,
-                         std::string_view runtime_handler) {
-  auto existing = FindRecord(txn, image_ref, runtime_handler);
-  if (!existing && !IsDamaged(existing.error())) return existing.error();
-  return txn.Delete(Table::kPulled, PulledKey(image_ref, runtime_handler, txn.seed()));
-}
-
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn) {
   auto handlers = ReadAll(txn, Table::kRuntimeHandlers, DecodeRuntimeHandlerValue,
                           Unreadable("registry", "runtime handlers"));
@@ -253,6 +164,20 @@ Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn) {
   std::sort(handlers->begin(), handlers->end(),
             [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
   return handlers;
+}
+
+const RuntimeHandler* FindStored(const std::vector<RuntimeHandler>& handlers,
+                                 std::string_view stored) {
+  const auto at =
+      std::find_if(handlers.begin(), handlers.end(), [&](const RuntimeHandler& handler) {
+        return handler.is_default ? stored.empty() : !stored.empty() && handler.name == stored;
+      });
+  return at == handlers.end() ? nullptr : &*at;
+}
+
+std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name) {
+  const RuntimeHandler* const handler = FindStored(handlers, "");
+  return handler != nullptr && handler->name == name ? std::string() : std::string(name);
 }
 
 Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind,
@@ -290,5 +215,7 @@ Result<void> EraseQuarantine(StoreTxn& txn, QuarantineKind kind, std::string_vie
   TRY(txn.Delete(Table::kQuarantine, QuarantineKey(kind, sha256, txn.seed())));
   return {};
 }
+
+Result<std::uint64_t> CountNondefault(const StoreTxn&) { return std::uint64_t{0}; }
 
 }  // namespace waybill::internal

@@ -1,7 +1,5 @@
-// Finds and stores records by their identities (an image ref, an image string), and checks that the
-// record under a key has the identity that was asked for. Encodes and decodes all records but
-// pulled ones (pulled_record.h), open pulls (open_pulls_table.h), evidence (evidence_tables.h) and
-// those of user namespaces (userns_tables.h).
+// What the store has of a kubelet's files and of runtime handlers: finds and stores it by its
+// identity, and checks that the value under a key has the one that was asked for.
 
 #ifndef WAYBILL_STORE_NODE_RECORDS_TYPED_TABLES_H_
 #define WAYBILL_STORE_NODE_RECORDS_TYPED_TABLES_H_
@@ -65,35 +63,14 @@ Result<std::vector<T>> ReadAll(const StoreTxn& txn, Table table,
   return all;
 }
 
-// Below, the default runtime handler is "".
-
-// nullopt: no such record. kDamaged: unreadable. kConflict: the key is another image ref's or
-// handler's.
-Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::string_view image_ref,
-                                                    std::string_view runtime_handler);
-// Whether the ref has a record under any handler, readable or not.
-Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref);
-// Stamps the record with the commit under way, without what was forgotten (DropForgotten). Replaces
-// a damaged one; kConflict as above.
-Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
-// The same for one that changes by `absent_since` alone. It takes room that is kept for deletions,
-// since it stands for one.
-Result<void> StoreAbsence(StoreTxn& txn, ImagePulledRecord record);
-// The same, but the record keeps its stamp: only proofs changed, an operator closed its image or
-// took that back, or a record without credentials learns its guest platform.
-Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record);
-// If the ref has no record under the handler, makes one without credentials: then the image counts
-// as pulled, and pods must verify. True: the record was made. A damaged record stays, since it
-// closes the image as well. A ref that is empty or above limits.h is ignored. `because`: the
-// record's closed_because.
-enum class ClosedBy : std::uint8_t { kList, kOperator, kOther };
-Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler,
-                       std::string_view because, ClosedBy by = ClosedBy::kOther);
-Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,
-                         std::string_view runtime_handler);
-
 // The registry, sorted by name. kDamaged: an entry is unreadable.
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn);
+// The handler with that stored name; null: not in the list.
+const RuntimeHandler* FindStored(const std::vector<RuntimeHandler>& handlers,
+                                 std::string_view stored);
+
+// The stored name of `name`: "" if that is the default handler.
+std::string StoredName(const std::vector<RuntimeHandler>& handlers, std::string_view name);
 
 // Whether a SHA-256, or that of a string, has an entry, readable or not.
 Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind,

@@ -10,8 +10,8 @@
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
+#include "store/engine/database/uuid.h"
 #include "store/node/records/keys.h"
-#include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 
 namespace waybill::internal {
@@ -22,13 +22,15 @@ namespace {
 
 // A UID in the form in which it is stored.
 struct StoredUid {
-  StoredUid(flatbuffers::FlatBufferBuilder& builder, std::string_view pod_uid)
-      : uid(pod_uid), uuid(Raw(uid.raw)) {
-    if (!uid.is_raw) text = builder.CreateString(pod_uid.data(), pod_uid.size());
+  StoredUid(flatbuffers::FlatBufferBuilder& builder, std::string_view pod_uid) {
+    std::array<std::uint8_t, 16> bytes{};
+    is_raw = DecodeUuid(pod_uid, bytes);
+    uuid = v1::Uuid(Raw(bytes));
+    if (!is_raw) text = builder.CreateString(pod_uid.data(), pod_uid.size());
   }
-  const v1::Uuid* raw() const { return uid.is_raw ? &uuid : nullptr; }
+  const v1::Uuid* raw() const { return is_raw ? &uuid : nullptr; }
 
-  ProbeUid uid;
+  bool is_raw = false;
   v1::Uuid uuid;
   flatbuffers::Offset<flatbuffers::String> text;
 };

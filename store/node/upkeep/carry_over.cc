@@ -3,11 +3,9 @@
 #include <utility>
 
 #include "store/base/try.h"
-#include "store/node/pulls/open_pulls.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
-#include "store/node/records/revocations_table.h"
+#include "store/images/open_pulls.h"
+#include "store/images/pull_row.h"
+#include "store/images/revoked.h"
 #include "store/node/records/typed_tables.h"
 
 namespace waybill::internal {
@@ -28,34 +26,31 @@ Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   return {};
 }
 
-Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules,
-                         Carried& carried) {
-  auto record = DecodePulledRecordValue(payload);
-  if (!record) return {};
-  if (!rules.keeps_credentials(*record)) {
-    record->credential_mapping.clear();
-    ++carried.records_without_credentials;
+Result<void> CarryRow(Images& images, Payload payload, const CarryRules& rules, Carried& carried) {
+  auto row = DecodeImage(payload);
+  if (!row) return {};
+  if (row->pulled) {
+    ++carried.records;
+    if (!rules.keeps_credentials(*row)) {
+      row->pulled->entries.clear();
+      ++carried.records_without_credentials;
+    }
   }
-  ++carried.records;
-  record->absent_ran = 0;  // how long it is remembered begins anew, likewise below
-  return StoreRecord(txn, std::move(*record));
+  if (row->preloaded && !rules.keeps_preloaded(*row)) row->preloaded.reset();
+  rules.leave_known(*row);
+  // How long it is retained begins anew.
+  if (row->absent != 0) row->absent = images.txn().clocks().RanSeconds();
+  return images.Put(*std::move(row), Images::Confirms::kYes);
 }
 
-Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
+Result<void> CarryOne(Images& images, const TableSpec& spec, Payload payload,
                       const CarryRules& rules, Carried& carried) {
+  StoreTxn& txn = images.txn();
   switch (spec.table) {
-    case Table::kPulled:
-      return CarryRecord(txn, payload, rules, carried);
-    case Table::kPreloaded:  // all or none, since they open images; likewise below
-      return rules.preloaded ? CarryValue(txn, spec, payload) : Result<void>();
-    case Table::kSpellings:  // they say which record an image has
-      return rules.spellings ? CarryValue(txn, spec, payload) : Result<void>();
-    case Table::kLedger: {
-      auto entry = DecodeLedgerEntry(payload);
-      if (!entry || !rules.keeps_entry(*entry)) return {};
-      if (entry->absent_since) entry->absent_ran = txn.clocks().RanSeconds();
-      return CarryValue(txn, spec, EncodeLedgerEntry(*entry));
-    }
+    case Table::kImages:
+      return CarryRow(images, payload, rules, carried);
+    case Table::kPreloaded:  // all or none, since they open images
+      return rules.observed_preloaded ? CarryValue(txn, spec, payload) : Result<void>();
     case Table::kIntents: {
       const auto pull = DecodeUnresolvedPull(payload);
       return pull ? CarryPull(txn, *pull) : Result<void>();
@@ -76,14 +71,15 @@ Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
 
 }  // namespace
 
-Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules) {
+Result<Carried> CarryOver(Images& images, const Salvaged& salvaged, const CarryRules& rules) {
+  StoreTxn& txn = images.txn();
   Carried carried;
   // First, so that no record brings back what was forgotten.
   TRY(CarryRevocations(txn, salvaged));
   for (const TableSpec& spec : kTables) {
     if (IsOfIdRanges(spec.table)) continue;
     for (const auto& payload : salvaged.of(spec.table)) {
-      TRY(CarryOne(txn, spec, payload, rules, carried));
+      TRY(CarryOne(images, spec, payload, rules, carried));
     }
   }
   carried.intents = salvaged.of(Table::kIntents).size();

@@ -8,6 +8,7 @@
 
 #include "store/engine/database/store_txn.h"
 #include "store/engine/recovery/salvage.h"
+#include "store/images/images.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -21,15 +22,16 @@ struct Carried {
 };
 // What of a database may open images.
 struct CarryRules {
-  // False: the record loses them. May give them other proofs.
-  std::function<bool(ImagePulledRecord&)> keeps_credentials;
-  std::function<bool(const PreloadedImage&)> keeps_entry;
-  bool preloaded = false;  // records of observed-preloaded/
-  bool spellings = false;
+  // False: the record loses what its pulls proved. May give it other proofs.
+  std::function<bool(ImageRow&)> keeps_credentials;
+  std::function<bool(const ImageRow&)> keeps_preloaded;
+  // Takes away whose digests are whose, where nothing proves that.
+  std::function<void(ImageRow&)> leave_known;
+  bool observed_preloaded = false;  // records of observed-preloaded/
 };
 // Carries over values that only close (revocations, intents, quarantine entries, imported files,
 // runtime handlers), records, and of the rest what the rules allow.
-Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules);
+Result<Carried> CarryOver(Images& images, const Salvaged& salvaged, const CarryRules& rules);
 
 // What was forgotten. Before records are stored, which are then stored without it.
 Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged);

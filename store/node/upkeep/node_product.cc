@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -10,16 +11,15 @@
 #include "store/base/files.h"
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
+#include "store/images/gap.h"
+#include "store/images/images.h"
+#include "store/images/open_pulls.h"
+#include "store/images/proofs.h"
+#include "store/images/pull_row.h"
 #include "store/node/handlers/runtime_handlers.h"
-#include "store/node/pulls/open_pulls.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/records/userns_tables.h"
-#include "store/node/records/what_counts.h"
 #include "store/node/upkeep/carry_over.h"
-#include "store/node/upkeep/gap.h"
 #include "store/node/upkeep/restore_ranges.h"
 #include "store/node/userns/lost_ranges.h"
 
@@ -27,22 +27,26 @@ namespace waybill::internal {
 
 namespace {
 
-// A stale record may have credentials that were revoked since. Its image stays on record, and must
-// be verified again.
-Result<void> DropCredentials(StoreTxn& txn, OpeningReport& report) {
-  std::vector<ImagePulledRecord> records;
-  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    auto record = DecodePulledRecordValue(payload);
-    if (record) records.push_back(std::move(*record));
-    return true;
-  }));
-  report.records_without_credentials = records.size();
-  for (ImagePulledRecord& record : records) {
-    record.credential_mapping.clear();
-    TRY(StoreRecord(txn, std::move(record)));
+// A stale record may have credentials that were revoked since: its image stays on record, and must
+// be verified again. Likewise, what the store says was preloaded may be out of date.
+Result<void> DropWhatOpens(StoreTxn& txn, OpeningReport& report) {
+  Aliases aliases;
+  Images images(txn, aliases);
+  auto rows = TRY(images.All([](const ImageRow& row) { return row.pulled || row.preloaded; }));
+  bool any_preloaded = false;
+  for (ImageRow& row : rows) {
+    any_preloaded = any_preloaded || row.preloaded;
+    if (!row.pulled) {
+      TRY(images.Unload(std::move(row)));
+      continue;
+    }
+    ++report.records_without_credentials;
+    row.pulled->entries.clear();
+    row.preloaded.reset();
+    TRY(images.Put(std::move(row), Images::Confirms::kYes));
   }
-  // Likewise: what the store says was preloaded may be out of date.
-  return DropFromLedger(txn, [](const PreloadedImage&) { return true; });
+  if (any_preloaded) NoteEvidenceRemoved(txn);
+  return {};
 }
 
 Result<void> RebuildRanges(StoreTxn& txn, const Rebuilding& from) {
@@ -51,38 +55,65 @@ Result<void> RebuildRanges(StoreTxn& txn, const Rebuilding& from) {
   return lost ? HoldLostRanges(txn, from.reason) : Result<void>();
 }
 
-// Of the replaced store, what proves that the backup's is not out of date.
-struct Proofs {
-  // By image ref and runtime handler.
-  std::map<std::pair<std::string, std::string>, std::map<std::string, ImagePullCredentials>>
-      credentials;
-  std::vector<PreloadedImage> ledger;
+// Whose the digests are that it has, the next list tells.
+void ForgetAliases(ImageRow& row) {
+  row.aliases.clear();
+  row.alias.reset();
+  row.listed = false;
+  if (SpellingOf(row.Ref()) != row.subject) row.ref.clear();
+}
 
-  explicit Proofs(const Restoring& from) {
-    const Salvaged& values = from.replaced.values;
+// Of the replaced store, what proves that the backup's is not out of date.
+class Replaceds {
+ public:
+  explicit Replaceds(const Restoring& from)
+      // An unreadable file closes an image under every alias, and the backup may lack some.
+      : any_unreadable_(!from.replaced.values.of(Table::kQuarantine).empty() ||
+                        !from.values.of(Table::kQuarantine).empty()) {
     if (!from.replaced.current) return;
-    for (ImagePulledRecord& record : values.All(Table::kPulled, DecodePulledRecordValue)) {
-      credentials[{record.image_ref, record.runtime_handler}] =
-          std::move(record.credential_mapping);
-    }
-    // Quarantine closes an image under every spelling, and spellings are not restored.
-    if (values.of(Table::kQuarantine).empty() && from.values.of(Table::kQuarantine).empty()) {
-      ledger = values.All(Table::kLedger, DecodeLedgerEntry);
+    for (ImageRow& row : from.replaced.values.All(Table::kImages, DecodeImage)) {
+      rows_.emplace(std::pair(row.subject, row.runtime_handler), std::move(row));
     }
   }
 
   // Credentials that the replaced store does not have as well may have been revoked since. Of the
   // others its proofs count: it may have proven them again, or lost their time.
-  bool KeepCredentials(ImagePulledRecord& record) const {
-    if (record.credential_mapping.empty()) return true;
-    const auto at = credentials.find({record.image_ref, record.runtime_handler});
-    const bool has = at != credentials.end() && at->second == record.credential_mapping;
-    if (has) record.credential_mapping = at->second;
+  bool KeepCredentials(ImageRow& row) const {
+    if (row.pulled->entries.empty()) return true;
+    const ImageRow* const there = Find(row);
+    const bool has =
+        there != nullptr && there->pulled && there->pulled->entries == row.pulled->entries;
+    if (has) row.pulled->entries = there->pulled->entries;
     return has;
   }
-  bool KeepEntry(const PreloadedImage& entry) const {
-    return std::find(ledger.begin(), ledger.end(), entry) != ledger.end();
+  // Another image may have one of its digests since.
+  void LeaveKnown(ImageRow& row) const {
+    const ImageRow* const there = Find(row);
+    if (there == nullptr) return ForgetAliases(row);
+    row.alias = there->alias;
+    row.listed = row.listed && there->listed;
+    std::erase_if(row.aliases, [&](const std::string& alias) {
+      return std::ranges::find(there->aliases, alias) == there->aliases.end();
+    });
+    const bool leads_here = std::ranges::any_of(row.aliases, [&](const std::string& alias) {
+      return SpellingOf(alias) == SpellingOf(row.Ref());
+    });
+    if (!leads_here && SpellingOf(row.Ref()) != row.subject) row.ref.clear();
   }
+  bool KeepPreloaded(const ImageRow& row) const {
+    const ImageRow* const there = Find(row);
+    return !any_unreadable_ && there != nullptr && there->preloaded == row.preloaded &&
+           there->absent == row.absent;
+  }
+
+ private:
+  const ImageRow* Find(const ImageRow& row) const {
+    const auto at = rows_.find({row.subject, row.runtime_handler});
+    return at == rows_.end() ? nullptr : &at->second;
+  }
+
+  std::map<std::pair<std::string, std::string>, ImageRow> rows_;
+  const bool any_unreadable_;
 };
 
 // What the replaced store had closed stays closed: its quarantine entries and its intents. Handlers
@@ -99,87 +130,71 @@ Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced) {
   return {};
 }
 
-// What a record of the replaced store says, but for what its pulls proved.
-ImagePulledRecord Closing(const ImagePulledRecord& of) {
-  ImagePulledRecord closing;
-  closing.image_ref = of.image_ref;
-  closing.last_updated = of.last_updated;
-  closing.runtime_handler = of.runtime_handler;
-  closing.closed_because =
-      of.closed_because.empty() ? "it was pulled after the backup" : of.closed_because;
-  closing.closed_by_list = of.closed_by_list;
-  closing.closed_by_operator = of.closed_by_operator;
-  closing.absent_since = of.absent_since;
-  return closing;
+// A record of the replaced store closes what the backup has no record of: it was pulled or closed
+// since. An operator's closing stays beside what both stores have proven, and of two closings the
+// one that is no guess.
+void KeepClosing(const ImageRow& there, const Clocks& now, ImageRow& row) {
+  const PulledPart& old = *there.pulled;
+  const bool is_new = !row.pulled;
+  bool closes = is_new || old.closed_by == ClosedBy::kOperator;
+  ClosedBy by = old.closed_by;
+  if (!is_new) {
+    const PulledPart& kept = *row.pulled;
+    const bool no_guess = kept.closed_by == ClosedBy::kList && by != ClosedBy::kList;
+    const bool other_word = kept.closed_because.empty() != old.closed_because.empty();
+    closes = closes || (kept.entries.empty() && old.entries.empty() && (other_word || no_guess));
+    if (by == ClosedBy::kList && kept.closed_by != ClosedBy::kList) by = ClosedBy::kRestore;
+  }
+  if (!closes) return;
+  if (is_new) {
+    row.ref = there.ref;
+    if (!row.preloaded) row.absent = there.absent == 0 ? 0 : now.RanSeconds();
+    row.pulled = PulledPart{.last_updated = old.last_updated, .guest_platform = old.guest_platform};
+  }
+  row.pulled->closed_because = old.closed_because;
+  row.pulled->closed_by = by;
+  if (old.closed_because.empty() && row.pulled->entries.empty()) {
+    row.pulled->closed_because = "it was pulled after the backup";
+    if (by != ClosedBy::kOperator) row.pulled->closed_by = ClosedBy::kRestore;
+  }
 }
 
-// The restored record of the image, which may have another spelling; spellings are not restored.
-Result<std::optional<ImagePulledRecord>> FindRestored(const StoreTxn& txn,
-                                                      const ImagePulledRecord& of) {
-  std::vector<std::string> refs{of.image_ref};
-  if (!txn.state().kubelet_rules) refs = TRY(RefsOfImage(txn, of.image_ref));
-  for (const std::string& ref : refs) {
-    auto found = TRY(FindRecord(txn, ref, of.runtime_handler));
-    if (found) return found;
+// Of an image with a record, whose a digest is stays known: it may come back with another ID when
+// its disk does.
+Result<void> KeepRecorded(Images& images, const Salvaged& replaced) {
+  const auto registry = TRY(ReadRuntimeHandlers(images.txn()));
+  auto rows = replaced.All(Table::kImages, DecodeImage);
+  std::ranges::sort(rows, {},
+                    [](const ImageRow& row) { return std::tie(row.subject, row.runtime_handler); });
+  std::set<std::string> recorded;
+  for (const ImageRow& there : rows) {
+    if (there.pulled) recorded.insert(there.subject);
   }
-  return std::optional<ImagePulledRecord>();
-}
-
-// The other spellings of each image that the replaced store knew.
-class Spelt {
- public:
-  explicit Spelt(const Salvaged& replaced) {
-    for (SpellingRow& row : replaced.All(Table::kSpellings, DecodeSpelling)) {
-      if (row.image.empty()) continue;
-      image_of_[row.spelling] = row.image;
-      spelt_[row.image].push_back(std::move(row.spelling));
-    }
-  }
-  std::vector<std::string> OthersOf(const std::string& image_ref) const {
-    const std::string own = SpellingOf(image_ref);
-    const auto image = image_of_.find(own);
-    if (image == image_of_.end()) return {};
-    std::vector<std::string> others = spelt_.at(image->second);
-    std::erase(others, own);
-    return others;
-  }
-
- private:
-  std::map<std::string, std::string> image_of_;
-  std::map<std::string, std::vector<std::string>> spelt_;
-};
-
-// An image that the backup lacks was pulled or closed since, and may be what comes back when its
-// disk does, perhaps under another ID. Of one that it has the later closing counts.
-Result<void> KeepRecorded(StoreTxn& txn, const Salvaged& replaced) {
-  const Spelt spelt(replaced);
-  auto registry = TRY(ReadRuntimeHandlers(txn));
-  // Of several spellings the first one stays, in every store the same.
-  auto records = replaced.All(Table::kPulled, DecodePulledRecordValue);
-  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
-  });
-  for (ImagePulledRecord& record : records) {
-    record.runtime_handler = StoredName(registry, record.runtime_handler);
-    auto found = TRY(FindRestored(txn, record));
-    if (!txn.state().kubelet_rules && (!found || record.closed_by_operator)) {
-      for (std::string& ref : spelt.OthersOf(record.image_ref)) {
-        ImagePulledRecord other = Closing(record);
-        other.image_ref = std::move(ref);
-        if (!TRY(FindRestored(txn, other))) TRY(StoreRecord(txn, std::move(other)));
+  for (const ImageRow& there : rows) {
+    if (there.alias) {
+      ImageRow of_digest = TRY(images.FindOrMake(there.subject));
+      if (!of_digest.pulled || there.alias->image.empty()) {
+        of_digest.alias = there.alias;
+        TRY(images.Put(std::move(of_digest), Images::Confirms::kNo));
       }
     }
-    if (!found) {
-      TRY(StoreRecord(txn, Closing(record)));
-      continue;
+    if (!recorded.contains(there.subject)) continue;
+    const auto home = TRY(images.Home(there.subject));
+    ImageRow row = TRY(images.FindOrMake(home, StoredName(registry, there.runtime_handler)));
+    row.listed = row.listed || there.listed;
+    for (const std::string& alias : there.aliases) {
+      const std::string digest = images.SubjectOf(alias);
+      const auto of = TRY(images.RowsOf(digest));
+      if (digest == row.subject || of.empty()) AddAlias(row, alias);
     }
-    ImagePulledRecord kept = *found;
-    kept.closed_by_operator |= record.closed_by_operator;
-    kept.closed_by_list &= record.closed_by_list;
-    if (kept.credential_mapping.empty() && kept.closed_because != record.closed_because) {
-      kept.closed_because = Closing(record).closed_because;
-    }
-    if (kept != *found) TRY(StoreRecord(txn, std::move(kept)));
+    if (there.pulled) KeepClosing(there, images.txn().clocks(), row);
+    // Nor is it shown under a ref that leads elsewhere.
+    const std::string digest = images.SubjectOf(row.Ref());
+    const bool has_it = std::ranges::any_of(
+        row.aliases, [&](const std::string& alias) { return images.SubjectOf(alias) == digest; });
+    const auto of = TRY(images.Home(digest));
+    if (!has_it && of != row.subject) row.ref.clear();
+    TRY(images.Put(std::move(row), Images::Confirms::kYes));
   }
   return {};
 }
@@ -215,6 +230,7 @@ class Node final : public Product {
   Result<void> FillNew(StoreTxn& txn, const NodeStoreOptions& options,
                        const std::string& lost) const override {
     auto takes_over = TRY(TakesOverUsedDirectory(options));
+    txn.state().kubelet_rules = options.rules == Mode::kKubelet;
     if (!lost.empty()) return HoldLostRanges(txn, lost);
     txn.state().awaits_first_list = true;
     if (takes_over) TRY(OnTakeOver(txn, options));
@@ -243,18 +259,24 @@ class Node final : public Product {
       txn.state().ages = from.state->ages;
     }
     // With a lost revocation, credentials that it has still to take out of records would come back.
-    const bool credentials = from.Proves(Table::kPulled) &&
-                             (from.state->untidied == 0 || from.HasAll(Table::kRevocations));
-    // Quarantine closes an image under every spelling: without one of them, its entry would open
-    // it.
-    const bool ledger = from.Proves(Table::kLedger) &&
-                        (salvaged.of(Table::kQuarantine).empty() || from.HasAll(Table::kSpellings));
-    auto carried = TRY(CarryOver(
-        txn, salvaged,
-        {.keeps_credentials = [credentials](const ImagePulledRecord&) { return credentials; },
-         .keeps_entry = [ledger](const PreloadedImage&) { return ledger; },
-         .preloaded = from.Proves(Table::kPreloaded),
-         .spellings = from.Proves(Table::kSpellings)}));
+    const bool images_proven = from.Proves(Table::kImages);
+    const bool credentials =
+        images_proven && (from.state->untidied == 0 || from.HasAll(Table::kRevocations));
+    // An unreadable file closes an image under every alias: without one of them, what is known of
+    // its coming would open it.
+    const bool preloaded =
+        images_proven && (salvaged.of(Table::kQuarantine).empty() || from.HasAll(Table::kImages));
+    Aliases aliases;
+    Images images(txn, aliases);
+    auto carried =
+        TRY(CarryOver(images, salvaged,
+                      {.keeps_credentials = [credentials](const ImageRow&) { return credentials; },
+                       .keeps_preloaded = [preloaded](const ImageRow&) { return preloaded; },
+                       .leave_known =
+                           [images_proven](ImageRow& row) {
+                             if (!images_proven) ForgetAliases(row);
+                           },
+                       .observed_preloaded = from.Proves(Table::kPreloaded)}));
     report.records_carried = carried.records;
     report.records_without_credentials = carried.records_without_credentials;
     report.intents_carried = carried.intents;
@@ -281,16 +303,18 @@ class Node final : public Product {
       txn.state().kubelet_rules = replaced.state->kubelet_rules;
     }
     TRY(CarryRevocations(txn, replaced.values));
-    const Proofs proofs(from);
+    const Replaceds proofs(from);
+    Aliases aliases;
+    Images images(txn, aliases);
     auto carried = TRY(CarryOver(
-        txn, from.values,
-        {.keeps_credentials = [&](ImagePulledRecord& one) { return proofs.KeepCredentials(one); },
-         .keeps_entry = [&](const PreloadedImage& entry) { return proofs.KeepEntry(entry); },
-         .preloaded = true,
-         .spellings = false}));
+        images, from.values,
+        {.keeps_credentials = [&](ImageRow& row) { return proofs.KeepCredentials(row); },
+         .keeps_preloaded = [&](const ImageRow& row) { return proofs.KeepPreloaded(row); },
+         .leave_known = [&](ImageRow& row) { proofs.LeaveKnown(row); },
+         .observed_preloaded = true}));
     report.records = carried.records;
     report.records_without_credentials = carried.records_without_credentials;
-    TRY(KeepRecorded(txn, replaced.values));
+    TRY(KeepRecorded(images, replaced.values));
     TRY(KeepClosed(txn, replaced.values));
     auto known = replaced.sequence() >= from.state.commit_sequence ? ReplacedRanges::kNewer
                                                                    : ReplacedRanges::kMayBeOlder;
@@ -304,7 +328,7 @@ class Node final : public Product {
 
   Result<void> DropStale(StoreTxn& txn, const std::string& why,
                          OpeningReport& report) const override {
-    TRY(DropCredentials(txn, report));
+    TRY(DropWhatOpens(txn, report));
     return HoldLostRanges(txn, why);
   }
   // Whether it takes a kubelet directory over that is in use, for the first time: that is when its

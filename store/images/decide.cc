@@ -1,0 +1,541 @@
+#include "store/images/decide.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "store/base/image_name.h"
+#include "store/base/image_spellings.h"
+#include "store/base/policy.h"
+#include "store/base/sha256.h"
+#include "store/images/likely_matches.h"
+#include "store/images/proofs.h"
+#include "store/images/pull_row.h"
+#include "store/images/revoked.h"
+#include "store/node/records/keys.h"
+#include "store/node/records/typed_tables.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr Decision Pull(CheckResult result, Reason reason) { return {true, result, reason, false}; }
+constexpr Decision Allow(CheckResult result, Reason reason) {
+  return {false, result, reason, false};
+}
+constexpr Decision NoneMatches(Reason reason) {
+  return {true, CheckResult::kMustAuthenticate, reason, true};
+}
+constexpr Decision kNoneMatches = NoneMatches(Reason::kNoCredentialMatches);
+constexpr Decision Fail(Reason reason) { return Pull(CheckResult::kError, reason); }
+
+// Why what matches does not count.
+constexpr Reason ReasonOf(Standing::Verdict verdict) {
+  return verdict == Standing::Verdict::kNotByRegistry ? Reason::kProofNotByRegistry
+                                                      : Reason::kProofTooOld;
+}
+
+// True on an error, too: closed.
+bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::string_view text) {
+  const auto sha256 = Sha256(text);
+  if (!sha256) return true;
+  Payload ignored;
+  return snapshot.Get(Table::kQuarantine, QuarantineKey(kind, *sha256, snapshot.seed()), ignored) !=
+         Lookup::kAbsent;
+}
+
+// Whether the file of an intent for the image can't be read; strict: for any string with the same
+// full form.
+bool IntentInQuarantine(const ReaderPool::Lease& snapshot, const Question& question) {
+  if (Presumes(question.mode))
+    return InQuarantine(snapshot, QuarantineKind::kImage, question.image);
+  return std::ranges::any_of(EquivalentImages(question.image), [&](const std::string& image) {
+    return InQuarantine(snapshot, QuarantineKind::kImage, image);
+  });
+}
+
+// Mode::kKubelet: an intent for exactly this image string, under any runtime handler.
+Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question) {
+  if (snapshot.state().digest(Table::kIntents).count == 0) {
+    return snapshot.CountIsTrue(Table::kIntents) ? Lookup::kAbsent : Lookup::kDamaged;
+  }
+  const auto matches = [&](Payload payload) {
+    const IntentView intent = ViewIntent(payload);
+    return !intent.anything && intent.image == question.image;
+  };
+  return snapshot.FindWithPrefix(Table::kIntents,
+                                 IntentKey(question.image, PullId{}, snapshot.seed()),
+                                 kImageKeyBytes, matches);
+}
+
+// Whether the image was pulled for any runtime handler (KEP-4216). Then it does not pass for
+// preloaded under the handlers that it was not pulled for.
+Lookup FindAnyRecord(const ReaderPool::Lease& snapshot, std::string_view subject) {
+  const auto matches = [&](Payload payload) {
+    const ImageView view(payload);
+    return view.is_recorded() && view.SubjectIs(subject);
+  };
+  return snapshot.FindWithPrefix(Table::kImages, FirstImageKey(subject, snapshot.seed()),
+                                 kSubjectKeyBytes, matches);
+}
+
+Lookup GetRow(const ReaderPool::Lease& snapshot, std::string_view subject,
+              std::string_view runtime_handler, Payload& row) {
+  const Lookup found =
+      snapshot.Get(Table::kImages, ImageKey(subject, runtime_handler, snapshot.seed()), row);
+  if (found != Lookup::kFound) return found;
+  const ImageView view(row);
+  const bool is_it = view.SubjectIs(subject) && view.runtime_handler() == runtime_handler;
+  return is_it ? Lookup::kFound : Lookup::kDamaged;
+}
+
+// The subject of the image that has the digest among its aliases; empty: none, or two have it.
+Lookup FindOwner(const ReaderPool::Lease& snapshot, Aliases& aliases, std::string_view subject,
+                 std::string& owner) {
+  Payload row;
+  const Lookup found = GetRow(snapshot, subject, "", row);
+  if (found == Lookup::kDamaged) return found;
+  if (found == Lookup::kFound && ImageView(row).AliasOf(owner)) return Lookup::kFound;
+  const auto keys = aliases.Find(snapshot, subject);
+  if (!keys) return Lookup::kDamaged;
+  for (const Key16& key : *keys) {
+    const Lookup of_owner = snapshot.Get(Table::kImages, key, row);
+    if (of_owner == Lookup::kDamaged) return of_owner;
+    // The index may be of a moment earlier or later.
+    if (of_owner == Lookup::kAbsent || !ImageView(row).HasAlias(subject)) continue;
+    std::string one = ImageView(row).subject();
+    if (!owner.empty() && owner != one) {
+      owner.clear();
+      return Lookup::kFound;
+    }
+    owner = std::move(one);
+  }
+  return Lookup::kFound;
+}
+
+// Whether the row says anything of an image, and not only of which image a digest is.
+bool IsOfImage(const ImageView& view) {
+  return view.is_recorded() || view.has_preloaded() || view.is_listed();
+}
+
+// Whether rows lie under digests: by the store's own mode, whatever the asker was told.
+bool LieUnderDigests(const ReaderPool::Lease& snapshot) { return !snapshot.state().kubelet_rules; }
+
+// What a ref leads to: its subject, the digest that it spells or the very ref; and the image that
+// has it as an alias, looked for once, so that one decision believes one index.
+class Asked {
+ public:
+  Asked(const ReaderPool::Lease& snapshot, const Question& question)
+      : snapshot_(snapshot),
+        aliases_(question.aliases),
+        learns_(LieUnderDigests(snapshot)),
+        spelling_(question.image_ref),
+        subject_(learns_ ? spelling_.text() : question.image_ref) {}
+  bool learns_aliases() const { return learns_; }
+  std::string_view subject() const { return subject_; }
+  // "": none, or two have it.
+  Lookup Owner(std::string& owner) {
+    if (!found_) found_ = FindOwner(snapshot_, aliases_, subject_, owner_);
+    owner = owner_;
+    return *found_;
+  }
+
+ private:
+  const ReaderPool::Lease& snapshot_;
+  Aliases& aliases_;
+  const bool learns_;
+  Spelling spelling_;
+  std::string_view subject_;
+  std::optional<Lookup> found_;
+  std::string owner_;
+};
+
+// The answer if step 4 allows the image.
+Decision AllowedBy(Verification mode) {
+  Reason reason = Reason::kPolicyPresumedPreloaded;
+  if (mode == Verification::kNeverVerify) {
+    reason = Reason::kPolicyNeverVerifies;
+  } else if (mode == Verification::kNeverVerifyAllowlistedImages) {
+    reason = Reason::kPolicyAllowlisted;
+  }
+  return Allow(CheckResult::kCredentialPolicyAllowed, reason);
+}
+
+}  // namespace
+
+Lookup FindStoredHandler(const ReaderPool::Lease& snapshot, std::string_view name,
+                         std::string_view& stored) {
+  stored = name;
+  if (name.empty()) return Lookup::kFound;
+  if (name.size() > kMaxRuntimeHandlerBytes) return Lookup::kAbsent;
+  Payload payload;
+  const Lookup found =
+      snapshot.Get(Table::kRuntimeHandlers, HashKey(name, snapshot.seed()), payload);
+  if (found != Lookup::kFound) return found;
+  const RuntimeHandlerView handler = ViewRuntimeHandler(payload);
+  if (handler.name != name) return Lookup::kDamaged;
+  if (handler.is_default) stored = {};
+  return Lookup::kFound;
+}
+
+namespace {
+
+FoundRow FindRow(const ReaderPool::Lease& snapshot, Asked& asked,
+                 std::string_view runtime_handler) {
+  FoundRow found;
+  found.lookup = GetRow(snapshot, asked.subject(), runtime_handler, found.row);
+  if (!asked.learns_aliases() || found.lookup == Lookup::kDamaged) return found;
+  if (found.lookup == Lookup::kFound && IsOfImage(ImageView(found.row))) return found;
+  if (asked.Owner(found.subject) == Lookup::kDamaged) {
+    found.lookup = Lookup::kDamaged;
+  } else if (found.subject.empty()) {
+    found.lookup = Lookup::kAbsent;
+  } else {
+    found.lookup = GetRow(snapshot, found.subject, runtime_handler, found.row);
+  }
+  return found;
+}
+
+Lookup AddTexts(const ReaderPool::Lease& snapshot, const Question& question, Asked& asked,
+                std::vector<std::string>& texts) {
+  texts.emplace_back(question.image_ref);
+  if (!asked.learns_aliases()) return Lookup::kFound;
+  const auto add = [&](const std::vector<std::string>& more) {
+    for (const std::string& text : more) {
+      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+    }
+  };
+  add(PlainSpellings(question.image_ref));
+  std::string home;
+  if (asked.Owner(home) == Lookup::kDamaged) return Lookup::kDamaged;
+  if (home.empty()) home = asked.subject();
+  bool readable = true;
+  const auto add_row = [&](Payload payload) {
+    const auto row = DecodeImage(payload);
+    readable = readable && row;
+    if (row && row->subject == home) add(TextsOf(*row));
+    return false;  // and on to the next
+  };
+  const Lookup walked = snapshot.FindWithPrefix(
+      Table::kImages, FirstImageKey(home, snapshot.seed()), kSubjectKeyBytes, add_row);
+  add(PlainSpellings(home));
+  return readable && walked != Lookup::kDamaged ? Lookup::kFound : Lookup::kDamaged;
+}
+
+bool RefInQuarantine(const ReaderPool::Lease& snapshot, const Question& question, Asked& asked) {
+  std::vector<std::string> texts;
+  if (AddTexts(snapshot, question, asked, texts) == Lookup::kDamaged) return true;
+  return std::ranges::any_of(texts, [&](const std::string& text) {
+    return InQuarantine(snapshot, QuarantineKind::kImageRef, text);
+  });
+}
+
+}  // namespace
+
+FoundRow FindRow(const ReaderPool::Lease& snapshot, const Question& question,
+                 std::string_view runtime_handler) {
+  Asked asked(snapshot, question);
+  return FindRow(snapshot, asked, runtime_handler);
+}
+
+Lookup TextsOf(const ReaderPool::Lease& snapshot, const Question& question,
+               std::vector<std::string>& texts) {
+  Asked asked(snapshot, question);
+  return AddTexts(snapshot, question, asked, texts);
+}
+
+namespace {
+
+// Strict: the answer if what was preloaded is open. nullopt: it is not.
+std::optional<Decision> OpensAsPreloaded(const Question& question, const ImageView& row) {
+  if (!LearnsAliases(question.mode) || !row.has_preloaded() || row.is_absent()) return std::nullopt;
+  const VerificationPolicy& policy = question.policy;
+  const auto verifies = [&](std::string_view name) {
+    return policy.RequiresVerification(ImageName(name).value_or(name), ImageOrigin::kPreloaded);
+  };
+  if (policy.mode() == Verification::kNeverVerifyAllowlistedImages) {
+    // The names that it was preloaded by: another pod may ask for it by a name of its own.
+    const bool any = row.AnyPreloadedName([&](std::string_view name) { return !verifies(name); });
+    return any ? std::optional(AllowedBy(policy.mode())) : std::nullopt;
+  }
+  if (verifies(question.image)) return std::nullopt;
+  if (policy.mode() == Verification::kNeverVerify) return AllowedBy(policy.mode());
+  return Allow(CheckResult::kCredentialPolicyAllowed, Reason::kPolicyKnownPreloaded);
+}
+
+// Steps 2 to 6, of an image on the node.
+DecisionOrEntry DecideOnRow(const ReaderPool::Lease& snapshot, const Question& question) {
+  DecisionOrEntry result;
+  const auto answer = [&result](const Decision& decision) {
+    result.decision = decision;
+    return result;
+  };
+  // 2. The row. Before it, the checks that close an image with or without one.
+  if (question.image.size() > kMaxImageBytes || question.image_ref.size() > kMaxImageRefBytes) {
+    return answer(Fail(Reason::kArgumentTooLong));
+  }
+  if (!snapshot) return answer(Fail(Reason::kStoreUnavailable));
+  const Lookup handler =
+      FindStoredHandler(snapshot, question.runtime_handler, result.runtime_handler);
+  if (handler == Lookup::kAbsent) return answer(Fail(Reason::kRuntimeHandlerUnknown));
+  if (handler == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+  const bool presumes = Presumes(question.mode);
+  const bool any_quarantine = snapshot.state().digest(Table::kQuarantine).count != 0;
+  if (!any_quarantine && !snapshot.CountIsTrue(Table::kQuarantine)) {
+    return answer(Fail(Reason::kRecordDamaged));
+  }
+  Asked asked(snapshot, question);
+  if (any_quarantine && (RefInQuarantine(snapshot, question, asked) ||
+                         (!presumes && IntentInQuarantine(snapshot, question)))) {
+    return answer(Fail(Reason::kQuarantined));
+  }
+  const FoundRow found = FindRow(snapshot, asked, result.runtime_handler);
+  if (found.lookup == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+  std::optional<ImageView> row;
+  if (found.lookup == Lookup::kFound) row.emplace(found.row);
+  result.row = found.row;
+  const auto preloaded = [&] {
+    return row ? OpensAsPreloaded(question, *row) : std::optional<Decision>();
+  };
+
+  // 3. Where the image comes from. `closes`: why there is nothing to compare credentials with.
+  ImageOrigin origin = ImageOrigin::kKubeletPulled;
+  std::optional<Reason> closes;
+  if (!row || !row->is_recorded()) {
+    if (const auto opened = preloaded()) return answer(*opened);
+    if (any_quarantine && presumes && IntentInQuarantine(snapshot, question)) {
+      return answer(Fail(Reason::kQuarantined));
+    }
+    const Lookup other_copy =
+        FindAnyRecord(snapshot, found.subject.empty() ? asked.subject() : found.subject);
+    const Lookup intent = presumes && other_copy == Lookup::kAbsent
+                              ? FindAnyIntent(snapshot, question)
+                              : Lookup::kAbsent;
+    if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
+      return answer(Fail(Reason::kRecordDamaged));
+    }
+    if (other_copy == Lookup::kFound) {
+      closes = Reason::kPulledForOtherHandler;
+    } else if (intent == Lookup::kFound) {
+      closes = Reason::kPullInFlight;
+    } else if (snapshot.state().distrustful) {
+      origin = ImageOrigin::kUnknown;
+      closes = Reason::kStoreDistrustful;
+    } else if (presumes) {
+      origin = ImageOrigin::kPreloaded;
+      closes = Reason::kNoRecord;
+    } else {
+      origin = ImageOrigin::kUnknown;
+      // Whether it is preloaded may not matter.
+      const auto name = ImageName(question.image).value_or(question.image);
+      const bool verifies = question.policy.RequiresVerification(name, ImageOrigin::kPreloaded);
+      closes = verifies ? Reason::kNoRecord : Reason::kNoEvidence;
+    }
+  }
+
+  // 4. Whether the policy verifies such images.
+  const auto image_name = ImageName(question.image);
+  if (!question.policy.RequiresVerification(image_name.value_or(question.image), origin)) {
+    return answer(AllowedBy(question.policy.mode()));
+  }
+
+  // 5. What pulls proved under the image name.
+  if (closes) return answer(Pull(CheckResult::kMustAuthenticate, *closes));
+  const auto pull_unless_preloaded = [&](Reason reason) {
+    return answer(preloaded().value_or(Pull(CheckResult::kMustAuthenticate, reason)));
+  };
+  if (!image_name) return answer(preloaded().value_or(Fail(Reason::kImageDoesNotParse)));
+  result.entry = row->Find(*image_name);
+  if (!result.entry) {
+    return pull_unless_preloaded(row->HasEntries() ? Reason::kNoEntryForImageName
+                                                   : Reason::kEntryWithoutCredentials);
+  }
+
+  // 6. Open to all pods of the node, or to none.
+  if (result.entry->node_pods_accessible()) {
+    const auto verdict = Standing(snapshot, question).OfNodePods(*result.entry);
+    if (verdict != Standing::Verdict::kCounts) return pull_unless_preloaded(ReasonOf(verdict));
+    return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));
+  }
+  if (result.entry->secret_count() == 0 && result.entry->service_account_count() == 0) {
+    return pull_unless_preloaded(Reason::kEntryWithoutCredentials);
+  }
+  result.decision = preloaded();
+  return result;
+}
+
+}  // namespace
+
+DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
+                                         const Question& question) {
+  if (!question.image_ref.empty()) return DecideOnRow(snapshot, question);
+  // 1. It is not on the node.
+  DecisionOrEntry absent;
+  absent.decision = Pull(CheckResult::kNotCounted, Reason::kImageAbsent);
+  return absent;
+}
+
+Standing::Standing(const ReaderPool::Lease& snapshot, const Question& question)
+    : snapshot_(snapshot), question_(question) {
+  const VerificationPolicy& policy = question.policy;
+  if (!policy.chooses_proofs()) return;
+  const auto name = ImageName(question.image);
+  only_registry_ = policy.CountsOnlyRegistry(name.value_or(question.image));
+}
+
+Standing::Verdict Standing::Of(const StoredProof& proof, std::chrono::seconds most) const {
+  if (only_registry_ && proof.checker != VerifiedBy::kRegistry) return Verdict::kNotByRegistry;
+  if (most.count() == 0 && proof.good_until == 0) return Verdict::kCounts;
+  const Clocks now = snapshot_.state().clocks.At(question_.boot_clock(), question_.clock());
+  return IsPastAge(proof, most, now) ? Verdict::kTooOld : Verdict::kCounts;
+}
+
+Standing::Verdict Standing::OfNodePods(const EntryView& entry) const {
+  if (!snapshot_) return Verdict::kForgotten;
+  return Of(entry.node_pods_proof(), ages().node_pods);
+}
+
+Standing::Verdict Standing::OfSecret(const EntryView& entry, std::size_t secret) const {
+  if (!snapshot_) return Verdict::kForgotten;
+  if (AsksRevocations() && IsForgotten(snapshot_, entry.secret(secret))) {
+    return Verdict::kForgotten;
+  }
+  return Of(entry.secret_proof(secret), ages().credentials);
+}
+
+Standing::Verdict Standing::OfServiceAccount(const EntryView& entry, std::size_t account) const {
+  if (!snapshot_) return Verdict::kForgotten;
+  if (AsksRevocations() && IsForgotten(snapshot_, entry.service_account(account))) {
+    return Verdict::kForgotten;
+  }
+  return Of(entry.service_account_proof(account), AgeOfServiceAccounts(ages()));
+}
+
+bool Standing::IsHashForgotten(std::string_view hash) const {
+  return !snapshot_ || internal::IsHashForgotten(snapshot_, hash);
+}
+
+namespace {
+
+// Whether a verdict counts. If not, `why` says so, unless what matches was forgotten.
+bool Counts(Standing::Verdict verdict, Reason& why) {
+  if (verdict == Standing::Verdict::kCounts) return true;
+  if (verdict != Standing::Verdict::kForgotten) why = ReasonOf(verdict);
+  return false;
+}
+
+// What step 7 compares a pod's secrets with.
+struct StoredSecrets {
+  const EntryView& entry;
+  const Standing& standing;
+  std::size_t count = entry.secret_count();
+  bool may_write_back = count < kMaxSecretsForWriteBack;
+};
+
+// Whether the stored secret `i` opens the image to a pod that has `secret`. `why` says by what, or
+// why it does not.
+[[gnu::always_inline]] inline bool Opens(const StoredSecrets& stored, std::size_t i,
+                                         const ImagePullSecretView& secret,
+                                         const ProbeSecret& probe, SecretToStore& write_back,
+                                         Reason& why) {
+  const auto& [entry, standing, count, may_write_back] = stored;
+  const SecretMatch match = entry.Match(i, probe);
+  if (match.hash) {
+    if (!Counts(standing.OfSecret(entry, i), why)) return false;
+    if (!match.coordinates && may_write_back) write_back = {&secret, entry.secret_proof(i)};
+    why = Reason::kSecretHashMatches;
+    return true;
+  }
+  // At the limit a changed Secret can't be stored, so it does not match (kubelet behaviour).
+  if (!match.coordinates || !may_write_back || standing.IsHashForgotten(secret.credential_hash) ||
+      !Counts(standing.OfSecret(entry, i), why)) {
+    return false;
+  }
+  write_back = {&secret, entry.secret_proof(i)};
+  why = Reason::kSecretCoordinatesMatch;
+  return true;
+}
+
+// Whether one of many secrets does. Keeps what it needs out of the stack of other decisions.
+[[gnu::noinline]] bool AnyOpens(const StoredSecrets& stored,
+                                std::span<const ImagePullSecretView> secrets,
+                                SecretToStore& write_back, Reason& why) {
+  if (!stored.standing.has_snapshot()) return false;
+  LikelyMatches likely(stored.entry, secrets, stored.may_write_back, stored.standing.seed());
+  for (std::size_t at = 0; at < secrets.size(); ++at) {
+    std::size_t i = likely.Next(at, 0);
+    if (i == stored.count) continue;
+    const ProbeSecret probe(secrets[at]);
+    for (; i < stored.count; i = likely.Next(at, i + 1)) {
+      if (Opens(stored, i, secrets[at], probe, write_back, why)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
+                            const Standing& standing, SecretToStore& write_back) {
+  constexpr auto opened = [](Reason why) {
+    return Decision{false, CheckResult::kCredentialRecordFound, why, true};
+  };
+  Reason why = Reason::kNoCredentialMatches;
+  // 7. A secret that the image was pulled with. Most pods have one or two, and one of the first
+  // matches: they are compared with all.
+  const StoredSecrets stored{entry, standing};
+  const std::size_t few = std::min<std::size_t>(credentials.secrets.size(), 2);
+  for (const ImagePullSecretView& secret : credentials.secrets.first(few)) {
+    const ProbeSecret probe(secret);
+    for (std::size_t i = 0; i < stored.count; ++i) {
+      if (Opens(stored, i, secret, probe, write_back, why)) return opened(why);
+    }
+  }
+  if (few < credentials.secrets.size() &&
+      AnyOpens(stored, credentials.secrets.subspan(few), write_back, why)) {
+    return opened(why);
+  }
+  // 8. A service account that the image was pulled with.
+  if (credentials.service_account) {
+    const ProbeUid uid(credentials.service_account->uid);
+    for (std::size_t i = 0; i < entry.service_account_count(); ++i) {
+      if (entry.MatchServiceAccount(i, uid, *credentials.service_account) &&
+          Counts(standing.OfServiceAccount(entry, i), why)) {
+        return opened(Reason::kServiceAccountMatches);
+      }
+    }
+  }
+  // 9. No credential matches.
+  return NoneMatches(why);
+}
+
+Decision CompareWithCopy(Payload row, std::string_view asked, const Question& question,
+                         std::string_view runtime_handler, const PodCredentials& credentials,
+                         const Standing& standing, SecretToStore& write_back) {
+  const ImageView view(row);
+  const auto image_name = ImageName(question.image);
+  if (!image_name || asked != question.image_ref || view.runtime_handler() != runtime_handler) {
+    return kNoneMatches;
+  }
+  const auto entry = view.Find(*image_name);
+  return entry ? CompareCredentials(*entry, credentials, standing.OfCopy(), write_back)
+               : kNoneMatches;
+}
+
+Decision ConfirmOrTighten(const Decision& first, const DecisionOrEntry& later, Mode mode,
+                          const PodCredentials& credentials, const Standing& standing) {
+  if (later.decision) {
+    Decision now = *later.decision;
+    now.credentials_read = true;
+    if (now.result == CheckResult::kError) return now;
+    return !first.pull && now.pull && mode == Mode::kStrict ? now : first;
+  }
+  if (first.pull || mode == Mode::kKubelet) return first;
+  SecretToStore ignored;
+  const Decision now = CompareCredentials(*later.entry, credentials, standing, ignored);
+  return now.pull ? now : first;
+}
+
+}  // namespace waybill::internal

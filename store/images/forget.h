@@ -1,0 +1,64 @@
+// Forgetting credentials (waybill/values.h). A change looks at every record, in place, and
+// takes the credentials out of those that have them: no index says which they are, since each pull
+// would write it, and a node forgets rarely. If there are very many, it only stores the revocation,
+// untidied: decisions honour that from then on, and batches tidy up.
+
+#ifndef WAYBILL_STORE_IMAGES_FORGET_H_
+#define WAYBILL_STORE_IMAGES_FORGET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/engine/database/key.h"
+#include "store/engine/database/reader_pool.h"
+#include "store/images/image_row.h"
+#include "store/images/images.h"
+#include "waybill/result.h"
+#include "waybill/values.h"
+
+namespace waybill::internal {
+
+// `what` without commit, since and untidied; the handler as stored. kInvalidArgument,
+// kLimitExceeded: nothing was changed.
+Result<void> CheckForgettable(const Revocation& what);
+// `at_once`: as NodeStoreOptions::tidied_at_once.
+Result<RevokeReport> Forget(Images& images, Revocation what, std::size_t at_once);
+
+// The records keep what was proven by pulls that began after the token. kInvalidArgument: the token
+// is older than that of the last truth.
+Result<void> CheckTruth(const ExistingCredentials& truth);
+Result<RevokeMissingReport> ReconcileWith(Images& images, const ExistingCredentials& truth,
+                                          const ListToken& token, std::size_t at_once);
+
+// Where tidying up goes on. Not stored: after a crash it begins anew.
+struct TidyCursor {
+  std::vector<Revocation> left;  // that were untidied when the walk over the records began
+  std::optional<Key16> next;     // of the records; nullopt: all were looked at
+};
+// Looks at `most` records, and takes what was forgotten out of them. False: nothing remains.
+Result<bool> TidyUp(Images& images, TidyCursor& cursor, std::size_t most);
+
+// Whether any record mentions a Secret or service account.
+Result<bool> MentionsAny(const Images& images);
+
+// Revocations that need not be kept any more: the node ran for AgeLimits::revocations since, and no
+// kubelet that ran then still runs; they are older than every backup (`oldest_backup`: its commit,
+// or the largest number) and than every open pull, and tidied. Of a hash: only if no record has a
+// Secret, which might be rotated to it.
+Result<std::vector<Revocation>> OldRevocations(const Images& images, std::uint64_t oldest_backup);
+// Whether the record has something that the revocation is about.
+bool IsCovered(const Revocation& what, const ImagePulledRecord& record);
+
+// The entries without what is forgotten but not tidied yet.
+void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, Credentials& entries);
+// The entries that count: nor what is past its age, nor what the policy does not count.
+void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
+                     const AgeLimits& ages, const Clocks& now, Credentials& entries);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_IMAGES_FORGET_H_

@@ -1,0 +1,124 @@
+// What pulls proved: whether it still counts, how two proofs become one, and two rows.
+
+#ifndef WAYBILL_STORE_IMAGES_PROOFS_H_
+#define WAYBILL_STORE_IMAGES_PROOFS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/engine/database/clocks.h"
+#include "store/engine/database/store_txn.h"
+#include "store/images/image_row.h"
+#include "waybill/values.h"
+
+namespace waybill::internal {
+
+// `proven` in seconds of Clocks::ages, 0 if unknown. `most` 0: for ever.
+inline bool IsPastAge(std::int64_t proven, std::chrono::seconds most, const Clocks& now) {
+  if (most.count() == 0) return false;
+  return proven <= 0 || proven > now.ages.seconds || now.ages.seconds - proven > most.count();
+}
+
+// By its age, or by its own end (Proof::good_until).
+inline bool IsPastAge(const StoredProof& proof, std::chrono::seconds most, const Clocks& now) {
+  return (proof.good_until != 0 && now.ends.seconds >= proof.good_until) ||
+         IsPastAge(proof.proven, most, now);
+}
+inline bool IsPastAge(const Proof& proof, std::chrono::seconds most, const Clocks& now) {
+  return IsPastAge(ToStored(proof), most, now);
+}
+
+// By what a change judges ages.
+struct Aging {
+  const AgeLimits& limits;
+  Clocks now;
+};
+inline Aging AgingIn(const StoreTxn& txn) { return {txn.state().ages, txn.clocks()}; }
+
+// How long service accounts count.
+inline std::chrono::seconds AgeOfServiceAccounts(const AgeLimits& ages) {
+  return ages.service_accounts.count() == 0 ? ages.credentials : ages.service_accounts;
+}
+
+// Keeps of the entries what `counts` accepts: of Secrets, service accounts, and the proofs that
+// every pod may use it, each with its image name. Returns whether anything went.
+template <typename Counts>
+bool LeaveIf(const Counts& counts, Credentials& entries) {
+  bool any = false;
+  for (auto at = entries.begin(); at != entries.end();) {
+    const std::string& name = at->first;
+    ImagePullCredentials& entry = at->second;
+    const bool was_empty = entry.empty();
+    if (entry.node_pods_accessible && !counts(name, entry.node_pods_proof)) {
+      entry.node_pods_accessible = false;
+      any = true;
+    }
+    const auto erase = [&](auto& all) {
+      return std::erase_if(all, [&](const auto& one) { return !counts(name, one); });
+    };
+    const std::size_t erased =
+        erase(entry.kubernetes_secrets) + erase(entry.kubernetes_service_accounts);
+    any = any || erased > 0;
+    at = !was_empty && entry.empty() ? entries.erase(at) : std::next(at);
+  }
+  return any;
+}
+
+// Not what ends by itself (Proof::good_until).
+struct HasNoEnd {
+  bool operator()(const std::string&, const Proof& proof) const { return !proof.good_until; }
+  template <typename T>
+  bool operator()(const std::string&, const T& one) const {
+    return !one.proof.good_until;
+  }
+};
+
+// By the policy and the limits. None of them may end before it.
+class IsGood {
+ public:
+  IsGood(const VerificationPolicy& policy, const AgeLimits& ages, const Clocks& now)
+      : policy_(policy), ages_(ages), now_(now) {}
+  bool operator()(const std::string& name, const Proof& of_node_pods) const {
+    return Is(name, of_node_pods, ages_.node_pods);
+  }
+  bool operator()(const std::string& name, const ImagePullSecret& one) const {
+    return Is(name, one.proof, ages_.credentials);
+  }
+  bool operator()(const std::string& name, const ImagePullServiceAccount& one) const {
+    return Is(name, one.proof, AgeOfServiceAccounts(ages_));
+  }
+
+ private:
+  bool Is(const std::string& name, const Proof& proof, std::chrono::seconds most) const {
+    return !IsPastAge(proof, most, now_) && policy_.ProofCounts(name, proof.checker);
+  }
+
+  const VerificationPolicy& policy_;
+  const AgeLimits& ages_;
+  Clocks now_;
+};
+
+// Which of two proofs of one credential stays: the later one, unless the registry checked the
+// earlier one alone, and that is not past its age, `most`.
+Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, const Clocks& now);
+
+// Merges `added` into the entry of `image_name` (kubelet behaviour). Returns whether anything
+// changed but proofs, of which the better one is kept. Node-wide access wins and clears both lists;
+// once set, nothing is added. Otherwise secrets are merged by coordinates and sorted by namespace,
+// name, uid; or, if none are given, service accounts likewise. A first entry is kept as given.
+bool MergeCredentials(Credentials& entries, std::string_view image_name,
+                      const ImagePullCredentials& added, const Aging& aging);
+
+// One row of two that turn out to be of one image, under `into`'s subject and handler. Neither may
+// have what was revoked. What both proved counts, unless their manifests differ (then the newer's)
+// or their guest platforms (then nothing). An operator's closing stays.
+ImageRow Unite(ImageRow into, ImageRow other, const Aging& aging);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_IMAGES_PROOFS_H_
