@@ -178,6 +178,22 @@ BOOST_AUTO_TEST_CASE(a_damaged_copy_still_closes_its_ref_after_a_recount) {
   });
 }
 
+// What it said is not known, so no later word than a pull's opens the image.
+BOOST_FIXTURE_TEST_CASE(no_list_and_no_operator_opens_a_damaged_record, ClosedStore) {
+  const std::string id = "sha256:" + std::string(64, 'a');
+  ListedImage listed{.id = id, .imported = true};
+  listed.repo_tags = {std::string(kImage)};
+  Must(store->RecordImagePulled({.image = kImage, .image_ref = id}, WithSecret(kSecretA)));
+  DamageEach(store.directory() / "data.mdb", "team-a");
+  BOOST_TEST((store.Check(kImage, id).reason == Reason::kRecordDamaged));
+  ExpectError(store->RemoveFromLedger({.image_ref = id}, "ours"), ErrorCode::kDamaged);
+  for (int lists = 0; lists < 2; ++lists) {
+    const ListToken token = Must(store->BeginList());
+    Must(store->ObserveImages({.images = {listed}, .token = token, .complete = true}));
+    BOOST_TEST(store.Check(kImage, id).pull);
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(an_observer_asks_by_handler_too, ClosedStore) {
   Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
   Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
