@@ -84,11 +84,7 @@ class CallCall final : public StoreCall {
       const bool hands_out = name_.starts_with("Claim") || name_.starts_with("Assign");
       how.user_namespaces = TRY(pool_.Read(hands_out));
     }
-    const auto call = [&](NodeStore& store) -> Result<std::string> {
-      auto answer = TRY(store.CallJson(name_, parameters_));
-      if (store.owns()) TRY(store.TidyUp());
-      return answer;
-    };
+    const auto call = [&](NodeStore& store) { return store.CallJson(name_, parameters_); };
     const bool changes = door::IsServed(name_) && !door::OnlyReads(name_);
     return changes ? WithStore(OwnStore(store_, how), call)
                    : WithStore(ObserveStore(store_, how), call);

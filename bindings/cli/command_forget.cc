@@ -94,7 +94,7 @@ class ForgetCall final : public StoreCall {
     what.kind = kKind;
     what.runtime_handler = runtime_.handler();
     std::optional<Explanation> why;
-    auto report = TRY(Forgetting(store_, [&](Writer& writer) -> Result<RevokeReport> {
+    auto report = TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<RevokeReport> {
       what.image_ref = TRY(ResolveRef("REF", what.image_ref, writer.store()));
       if (kKind == RevocationKind::kImage) why = Explained(writer.store(), what);
       return writer.Call(Revoke{.what = what, .dry_run = change_.dry_run});
@@ -153,7 +153,7 @@ class ForgetListCall final : public StoreCall {
     std::vector<std::vector<std::string>> rows;
     for (const Revocation& one : all.revocations) {
       rows.push_back({std::string(WordOf(one.kind)), TextOf(one, names), out.TimeText(one.since),
-                      one.untidied ? "not taken out yet" : ""});
+                      one.unfinished ? "not taken out yet" : ""});
     }
     out.WriteJson(JsonOf(all));
     out.WriteTable({"KIND", "WHAT", "SINCE", ""}, rows, Output::Names::kNone);

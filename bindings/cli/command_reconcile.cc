@@ -197,7 +197,7 @@ class ReconcileCall final : public StoreCall {
           "list both, with the rights to see all; --allow-empty confirms that none is "
           "left");
     }
-    auto report = TRY(Forgetting(store_, [&](Writer& writer) {
+    auto report = TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) {
       return RevokeInParts(writer, truth, *list_.token, change_);
     }));
     WriteReport(report, {}, change_.dry_run, out);
@@ -244,7 +244,7 @@ class ReconcileCall final : public StoreCall {
                      "wait for a list that is 5 minutes younger than the token");
     }
     if (const std::string stale = StaleText(list); !stale.empty()) Warn(stale, kStaleHint);
-    const auto report = TRY(Forgetting(store_, [&](Writer& writer) {
+    const auto report = TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) {
       return ReconcileWith(list, *list_.token, writer.store(), writer, change_);
     }));
     WriteReport(report, Text(list.as_of.seconds), change_.dry_run, out);

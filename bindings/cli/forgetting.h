@@ -18,20 +18,8 @@ inline std::vector<Field> CountsOf(const RevokeReport& report, std::vector<Field
                    {"serviceAccounts", "service accounts forgotten"},
                    {"everyPod", "image names closed that were open to all"},
                    {"equalHashes", "equal credentials that stay elsewhere"},
-                   {"stored", ""},
-                   {"untidied", ""}},
+                   {"stored", ""}},
                   std::move(before));
-}
-
-// If very many records still have forgotten credentials, takes them out before the command ends.
-template <typename Call>
-auto Forgetting(const StoreFlags& flags, const Call& call) {
-  return WithWriter(Writer::Open(flags), [&](Writer& writer) -> decltype(call(writer)) {
-    auto report = call(writer);
-    if (!report) return report;
-    TRY(writer.TidyUp());
-    return report;
-  });
 }
 
 }  // namespace waybill::cli

@@ -129,8 +129,6 @@ class Writer {
   // The store's content now.
   const NodeStore& store() const { return *store_; }
   Mode rules() const { return rules_; }
-  // NodeStore::TidyUp, before this process ends. An owner that serves tidies up by itself.
-  Result<void> TidyUp() { return owner_ ? Result<void>() : store_->TidyUp(); }
   Result<void> Close() { return store_->Close(); }
 
  private:

@@ -425,7 +425,6 @@ type RevokeReport struct {
 	EveryPod        int64 `json:"everyPod"`
 	EqualHashes     int64 `json:"equalHashes"` // Secrets elsewhere with the same credentials: still open
 	Stored          bool  `json:"stored"`      // a revocation is kept
-	Untidied        int64 `json:"untidied"`    // images that still store what no longer counts
 }
 
 type OpenStream struct {
@@ -462,8 +461,8 @@ type Revocation struct {
 	RuntimeHandler string         `json:"runtimeHandler,omitempty"`
 	Hash           string         `json:"hash,omitempty"`
 	Since          time.Time      `json:"since,omitzero"`
-	Untidied       bool           `json:"untidied,omitempty"` // records still store what no longer counts
-	Commit         int64          `json:"commit,omitempty"`   // proofs by pulls that began in it or before do not come back
+	Unfinished     bool           `json:"unfinished,omitempty"` // a step failed: records still hold some of it, which opens nothing
+	Commit         int64          `json:"commit,omitempty"`     // proofs by pulls that began in it or before do not come back
 }
 
 // A host that may serve a pull instead of the registry.

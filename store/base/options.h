@@ -84,7 +84,7 @@ struct AgeLimits {
   // when it was made can still run: the machine booted since, or NodeStore::NoteKubeletBegan was
   // told of a later one. It is kept longer while the kubelet's directory, if the opening names one,
   // has a record with what was forgotten, or can't be read or synced; while backup/ holds an older
-  // backup, a pull that began before it is open, or records are still to be tidied up. A revocation
+  // backup, a pull that began before it is open, or records still hold it. A revocation
   // of a hash is also kept while any record has a Secret, which may be rotated to that hash.
   std::chrono::seconds revocations{std::chrono::hours(24 * 30)};
 
@@ -196,10 +196,10 @@ struct NodeStoreOptions {
   // acknowledgement, damage to the pages of the newest commit counts as a commit that was cut
   // short.
   bool flushes_twice = false;
-  // Records that one commit takes forgotten credentials out of. If there are more, forgetting only
-  // stores the revocation, which decisions honour at once, and as many commits as it takes follow.
-  // 0 counts as 1.
-  std::size_t tidied_at_once = 2048;
+  // Records that one commit takes revoked credentials out of. If there are more, the first commit
+  // stores the revocation, which decisions honour at once, and others follow before the call
+  // returns. 0 counts as 1.
+  std::size_t rows_at_once = 2048;
   // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages.
   // The store remembers it. A larger store gets what it needs. 0: as remembered, or else
   // kDefaultMapBytes; a store that is rebuilt gets what it needs then, too.

@@ -191,7 +191,7 @@ void Describe(V& v, const Revocation& x) {
   v.Optional("runtimeHandler", x.runtime_handler);
   v.Optional("hash", x.credential_hash);
   v.Optional("since", x.since);
-  v.Optional("untidied", x.untidied);
+  v.Optional("unfinished", x.unfinished);
   v.Optional("commit", x.commit);
 }
 
@@ -302,7 +302,6 @@ void Describe(V& v, const RevokeReport& x) {
   v("everyPod", x.node_pods);
   v("equalHashes", x.equal_hashes);
   v("stored", x.stored);
-  v("untidied", x.untidied);
 }
 
 template <typename V>

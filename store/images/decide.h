@@ -83,7 +83,7 @@ class Standing {
   Verdict Of(const StoredProof& proof, std::chrono::seconds most) const;
   bool AsksRevocations() const {
     const State& state = snapshot_.state();
-    return state.untidied != 0 || (of_copy_ && state.digest(Table::kRevocations).count != 0);
+    return state.unfinished != 0 || (of_copy_ && state.digest(Table::kRevocations).count != 0);
   }
   const AgeLimits& ages() const {
     return question_.ages ? *question_.ages : snapshot_.state().ages;

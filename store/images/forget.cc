@@ -147,7 +147,7 @@ Result<bool> AnySecret(const Images& images) {
   TRY(images.ForEach([&](const ImageRow* stored) -> Result<bool> {
     if (stored == nullptr || !stored->pulled) return true;
     ImageRow row = *stored;
-    if (images.txn().state().untidied != 0) TRY(LeaveOutRevoked(images, row));
+    if (images.txn().state().unfinished != 0) TRY(LeaveOutRevoked(images, row));
     any = std::ranges::any_of(row.pulled->entries, [](const auto& one) {
       return !one.second.kubernetes_secrets.empty();
     });
@@ -269,7 +269,7 @@ Result<RevokeReport> Forget(Images& images, Revocation what, std::size_t at_once
   what.commit = txn.sequence();
   what.since = txn.now();
   what.ran = Ran(txn);
-  what.untidied = false;
+  what.unfinished = false;
   std::vector<Revocation> all{what};
   if (what.kind == RevocationKind::kImage) {
     // A pull of it may lie under a digest that two images have.
@@ -316,16 +316,13 @@ Result<RevokeReport> Forget(Images& images, Revocation what, std::size_t at_once
   if (what.kind != RevocationKind::kImage) {
     report.equal_hashes = TRY(CountEqualHashes(txn, tally, covers));
   }
-  // Decisions do not look for an image's own revocation: its few rows are tidied up at once.
+  // Decisions do not look for an image's own revocation: its few rows lose it at once.
   const bool many = what.kind != RevocationKind::kImage && changed.size() > at_once;
   for (Revocation& one : all) {
-    one.untidied = many;
+    one.unfinished = many;
     TRY(PutRevocation(txn, one));
   }
-  if (many) {
-    report.untidied = report.records;
-    return report;
-  }
+  if (many) return report;
   for (const Key16& key : changed) TRY(StoreWithoutForgotten(images, key));
   return report;
 }
@@ -400,54 +397,51 @@ Result<RevokeMissingReport> ReconcileWith(Images& images, const ExistingCredenti
     one.commit = token.commit;
     one.since = txn.now();
     one.ran = Ran(txn);
-    one.untidied = many;
+    one.unfinished = many;
     TRY(PutRevocation(txn, one));
   }
   // Even if nothing is gone. Pulls that began before it, also those of a backup that is put back,
   // what is queued to be written back, and the age of proofs depend on it.
   txn.state().last_truth = token.commit;
   txn.Touch();
-  if (many) {
-    report.forgotten.untidied = changed.size();
-    return report;
-  }
+  if (many) return report;
   for (const Key16& key : changed) TRY(StoreWithoutForgotten(images, key));
   return report;
 }
 
-Result<bool> TidyUp(Images& images, TidyCursor& cursor, std::size_t most) {
+Result<bool> FinishPart(Images& images, Unfinished& walk, std::size_t most) {
   StoreTxn& txn = images.txn();
-  if (txn.state().untidied == 0) return false;
-  if (cursor.left.empty()) {
+  if (txn.state().unfinished == 0) return false;
+  if (walk.left.empty()) {
     auto all = TRY(ReadRevocations(txn));
-    std::erase_if(all, [](const Revocation& one) { return !one.untidied; });
-    cursor = {.left = std::move(all), .next = Key16{}};
-    if (cursor.left.empty()) {
-      txn.state().untidied = 0;  // the count was wrong
+    std::erase_if(all, [](const Revocation& one) { return !one.unfinished; });
+    walk = {.left = std::move(all), .next = Key16{}};
+    if (walk.left.empty()) {
+      txn.state().unfinished = 0;  // the count was wrong
       txn.Touch();
       return false;
     }
   }
-  if (cursor.next) {
+  if (walk.next) {
     std::vector<Key16> keys;
-    TRY(txn.ForEachFrom(Table::kImages, *cursor.next, [&](const Key16& key, Payload) {
+    TRY(txn.ForEachFrom(Table::kImages, *walk.next, [&](const Key16& key, Payload) {
       keys.push_back(key);
       return Result<bool>(keys.size() < most);
     }));
     for (const Key16& key : keys) TRY(StoreWithoutForgotten(images, key));
-    cursor.next = keys.size() < most ? std::nullopt : std::optional(keys.back().Next());
+    walk.next = keys.size() < most ? std::nullopt : std::optional(keys.back().Next());
     return true;
   }
-  for (std::size_t done = 0; done < most && !cursor.left.empty(); ++done) {
-    Revocation tidied = std::move(cursor.left.back());
-    cursor.left.pop_back();
-    auto stored = TRY(FindRevocation(txn, tidied));
+  for (std::size_t done = 0; done < most && !walk.left.empty(); ++done) {
+    Revocation finished = std::move(walk.left.back());
+    walk.left.pop_back();
+    auto stored = TRY(FindRevocation(txn, finished));
     // Forgotten once more meanwhile: again from the beginning.
-    if (!stored || stored->commit != tidied.commit) continue;
-    tidied.untidied = false;
-    TRY(PutRevocation(txn, tidied));
+    if (!stored || stored->commit != finished.commit) continue;
+    finished.unfinished = false;
+    TRY(PutRevocation(txn, finished));
   }
-  return txn.state().untidied != 0;
+  return txn.state().unfinished != 0;
 }
 
 Result<bool> MentionsAny(const Images& images) {
@@ -477,7 +471,7 @@ Result<std::vector<Revocation>> OldRevocations(const Images& images, std::uint64
   for (Revocation& one : all) {
     const std::chrono::nanoseconds made(
         std::min(one.ran, static_cast<std::uint64_t>(kLongestRun.count())));
-    bool is_needed = one.untidied || now.ran - made <= txn.state().ages.revocations ||
+    bool is_needed = one.unfinished || now.ran - made <= txn.state().ages.revocations ||
                      kubelet_began <= made || oldest <= one.commit;
     if (!is_needed && one.kind == RevocationKind::kCredential) {
       if (!any_secret) any_secret = TRY(AnySecret(images));
@@ -516,7 +510,7 @@ class IsRemembered {
 }  // namespace
 
 void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, Credentials& entries) {
-  if (snapshot.state().untidied != 0) LeaveIf(IsRemembered(snapshot), entries);
+  if (snapshot.state().unfinished != 0) LeaveIf(IsRemembered(snapshot), entries);
 }
 
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,

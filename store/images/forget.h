@@ -1,7 +1,7 @@
 // Forgetting credentials (waybill/values.h). A change looks at every record, in place, and
 // takes the credentials out of those that have them: no index says which they are, since each pull
 // would write it, and a node forgets rarely. If there are very many, it only stores the revocation,
-// untidied: decisions honour that from then on, and batches tidy up.
+// unfinished: decisions honour that from then on, and further changes take it out of the records.
 
 #ifndef WAYBILL_STORE_IMAGES_FORGET_H_
 #define WAYBILL_STORE_IMAGES_FORGET_H_
@@ -22,10 +22,10 @@
 
 namespace waybill::internal {
 
-// `what` without commit, since and untidied; the handler as stored. kInvalidArgument,
+// `what` without commit, since and unfinished; the handler as stored. kInvalidArgument,
 // kLimitExceeded: nothing was changed.
 Result<void> CheckForgettable(const Revocation& what);
-// `at_once`: as NodeStoreOptions::tidied_at_once.
+// `at_once`: as NodeStoreOptions::rows_at_once.
 Result<RevokeReport> Forget(Images& images, Revocation what, std::size_t at_once);
 
 // The records keep what was proven by pulls that began after the token. kInvalidArgument: the token
@@ -34,26 +34,26 @@ Result<void> CheckTruth(const ExistingCredentials& truth);
 Result<RevokeMissingReport> ReconcileWith(Images& images, const ExistingCredentials& truth,
                                           const ListToken& token, std::size_t at_once);
 
-// Where tidying up goes on. Not stored: after a crash it begins anew.
-struct TidyCursor {
-  std::vector<Revocation> left;  // that were untidied when the walk over the records began
+// Where the walk over the records goes on. Not stored: after a crash it begins anew.
+struct Unfinished {
+  std::vector<Revocation> left;  // that were unfinished when the walk began
   std::optional<Key16> next;     // of the records; nullopt: all were looked at
 };
-// Looks at `most` records, and takes what was forgotten out of them. False: nothing remains.
-Result<bool> TidyUp(Images& images, TidyCursor& cursor, std::size_t most);
+// Looks at `most` records, and takes what was revoked out of them. False: nothing remains.
+Result<bool> FinishPart(Images& images, Unfinished& walk, std::size_t most);
 
 // Whether any record mentions a Secret or service account.
 Result<bool> MentionsAny(const Images& images);
 
 // Revocations that need not be kept any more: the node ran for AgeLimits::revocations since, and no
 // kubelet that ran then still runs; they are older than every backup (`oldest_backup`: its commit,
-// or the largest number) and than every open pull, and tidied. Of a hash: only if no record has a
+// or the largest number) and than every open pull, and finished. Of a hash: only if no record has a
 // Secret, which might be rotated to it.
 Result<std::vector<Revocation>> OldRevocations(const Images& images, std::uint64_t oldest_backup);
 // Whether the record has something that the revocation is about.
 bool IsCovered(const Revocation& what, const ImagePulledRecord& record);
 
-// The entries without what is forgotten but not tidied yet.
+// The entries without what is forgotten but still in a record.
 void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, Credentials& entries);
 // The entries that count: nor what is past its age, nor what the policy does not count.
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,

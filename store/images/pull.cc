@@ -234,7 +234,7 @@ Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms&
                         const VerificationPolicy& policy, Credentials& put) {
   const StoreTxn& txn = images.txn();
   const auto pulls = TRY(AllOpenPulls(txn));
-  if (txn.state().untidied != 0) TRY(LeaveOutRevoked(images, before));
+  if (txn.state().unfinished != 0) TRY(LeaveOutRevoked(images, before));
   const Aging aging = AgingIn(txn);
   const auto& [ages, now] = aging;
   for (auto& [name, entry] : put) {
@@ -308,7 +308,7 @@ Result<void> RecordPulled(Images& images, InFlight& in_flight, const PulledImage
   const auto home = TRY(images.Home(ref));
   ImageRow row = TRY(images.FindOrMake(home, std::string(pulled.runtime_handler)));
   // A proof that was forgotten must not outlive a later one (Better).
-  if (txn.state().untidied != 0) TRY(LeaveOutRevoked(images, row));
+  if (txn.state().unfinished != 0) TRY(LeaveOutRevoked(images, row));
   const bool is_new = !row.pulled;
   const bool was_absent = strict && row.absent != 0;
   // What came back is what this pull brought: what was proven, or known of its coming, counts no
@@ -419,7 +419,7 @@ Result<void> WriteBack(Images& images, const MatchedSecret& matched, bool forgot
   if (forgot) return {};
   ImageRow row = *std::move(found);
   // A credential that was forgotten proves nothing.
-  if (txn.state().untidied != 0) TRY(LeaveOutRevoked(images, row));
+  if (txn.state().unfinished != 0) TRY(LeaveOutRevoked(images, row));
   const auto entry = row.pulled->entries.find(matched.image_name);
   if (entry == row.pulled->entries.end()) return {};
   const auto& secrets = entry->second.kubernetes_secrets;

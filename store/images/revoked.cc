@@ -148,7 +148,7 @@ std::vector<std::uint8_t> EncodeRevocation(const Revocation& revocation) {
   return Finish(builder, v2::CreateRevocation(builder, static_cast<std::uint8_t>(revocation.kind),
                                               namespace_name, name, uid, is_raw ? &hash : nullptr,
                                               hash_text, ref, revocation.commit, &since,
-                                              revocation.untidied, revocation.ran, handler));
+                                              revocation.unfinished, revocation.ran, handler));
 }
 
 std::optional<Revocation> DecodeRevocation(Payload payload) {
@@ -169,7 +169,7 @@ std::optional<Revocation> DecodeRevocation(Payload payload) {
   revocation.runtime_handler = Text(root->runtime_handler());
   revocation.commit = root->commit();
   revocation.since = FromTime(*root->since());
-  revocation.untidied = root->untidied();
+  revocation.unfinished = root->unfinished();
   revocation.ran = root->ran();
   return revocation;
 }
@@ -197,20 +197,20 @@ Result<void> PutRevocation(StoreTxn& txn, const Revocation& revocation) {
   auto before = TRY(FindRevocation(txn, revocation));
   Revocation stored = revocation;
   if (before) {
-    stored.untidied = stored.untidied || (before->untidied && before->commit > stored.commit);
+    stored.unfinished = stored.unfinished || (before->unfinished && before->commit > stored.commit);
     stored.commit = std::max(stored.commit, before->commit);
     stored.since = std::max(stored.since, before->since);
     stored.ran = std::max(stored.ran, before->ran);
-    if (before->untidied) --txn.state().untidied;
+    if (before->unfinished) --txn.state().unfinished;
   }
-  if (stored.untidied) ++txn.state().untidied;
+  if (stored.unfinished) ++txn.state().unfinished;
   const Key16 key = KeyOf(IdentityOf(stored), txn.seed());
   return txn.PutFromReserve(Table::kRevocations, key, EncodeRevocation(stored));
 }
 
 Result<void> EraseRevocation(StoreTxn& txn, const Revocation& revocation) {
   auto erased = TRY(txn.Delete(Table::kRevocations, KeyOf(IdentityOf(revocation), txn.seed())));
-  if (erased && revocation.untidied) --txn.state().untidied;
+  if (erased && revocation.unfinished) --txn.state().unfinished;
   return {};
 }
 

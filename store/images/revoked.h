@@ -29,8 +29,8 @@ std::optional<Revocation> DecodeRevocation(Payload payload);
 Result<std::vector<Revocation>> ReadRevocations(const StoreTxn& txn);
 // The stored one of the same kind and identity.
 Result<std::optional<Revocation>> FindRevocation(const StoreTxn& txn, const Revocation& like);
-// Stores it, or raises `commit` and `since` of the one that is there, which stays untidied if it is
-// of a later commit. Counts State::untidied. Finds room on a full store, too.
+// Stores it, or raises `commit` and `since` of the one that is there, which stays unfinished if it
+// is of a later commit. Counts State::unfinished. Finds room on a full store, too.
 Result<void> PutRevocation(StoreTxn& txn, const Revocation& revocation);
 Result<void> EraseRevocation(StoreTxn& txn, const Revocation& revocation);
 
@@ -47,7 +47,7 @@ Result<bool> IsHashForgotten(const StoreTxn& txn, std::string_view hash);
 // --- For decisions -------------------------------------------------------------------------------
 
 // Likewise; true also if that can't be read. Those of a stored credential are asked for while there
-// are untidied revocations.
+// are unfinished revocations.
 bool IsForgotten(const ReaderPool::Lease& snapshot, const ImagePullSecret& secret);
 bool IsForgotten(const ReaderPool::Lease& snapshot, const ImagePullServiceAccount& account);
 bool IsHashForgotten(const ReaderPool::Lease& snapshot, std::string_view hash);

@@ -32,11 +32,11 @@ constexpr std::string_view kInFlight = "registry.example.com/in-flight:v1";
 const ImagePullSecret kSecretC = MakeSecret("team-c", "pull", "uid-c", "hash-c");
 
 // What had returned when it ended.
-enum Done : std::size_t { kFilled, kForgot, kPulled, kReconciled, kTidied };
+enum Done : std::size_t { kFilled, kForgot, kPulled, kReconciled };
 
 // Few records are too many for one transaction.
 NodeStoreOptions InSmallBatches(NodeStoreOptions options) {
-  options.tidied_at_once = 2;
+  options.rows_at_once = 2;
   return options;
 }
 
@@ -56,15 +56,13 @@ void ForgetBoth(const NodeStoreOptions& options, const std::function<void(Done)>
   auto store = Must(NodeStore::Open(options));
   const ImageCopy copy{.image = kInFlight, .image_ref = Ref(0)};
   const PullId pull = Must(store->RecordPullIntent(copy));
-  BOOST_TEST(Must(store->ForgetNamespace("team-a")).untidied == kRecords);
+  BOOST_TEST(Must(store->ForgetNamespace("team-a")).records == kRecords);
   done(kForgot);
   Must(store->RecordImagePulled(copy, WithSecret(kSecretA), {.pull = pull}));
   done(kPulled);
   const ListToken token = Must(store->BeginList());
   Must(store->Reconcile({.secrets = {{"team-b", "pull", "uid-b"}}}, token));
   done(kReconciled);
-  Must(store->TidyUp());
-  done(kTidied);
   Must(store->Close());
 }
 
@@ -87,15 +85,13 @@ void Judge(NodeStore& store, std::size_t done) {
   BOOST_TEST(DecisionOf(store, {.image = kInFlight, .image_ref = ref}, Pod(kSecretA)).pull);
 }
 
-// Opened once more, and tidied up.
+// Opened once more, which finishes what was begun.
 void JudgeAfter(const NodeStoreOptions& options, std::size_t done) {
   auto store = Must(NodeStore::Open(options));
   BOOST_TEST(!store->recovery_report().distrustful, store->recovery_report().distrust_reason);
   BOOST_TEST(store->recovery_report().findings.empty());
   Judge(*store, done);
-  Must(store->TidyUp());
-  Judge(*store, done);
-  for (const Revocation& one : Must(store->ListRevocations())) BOOST_TEST(!one.untidied);
+  for (const Revocation& one : Must(store->ListRevocations())) BOOST_TEST(!one.unfinished);
   BOOST_TEST(Must(store->Verify()).sound);
   Must(store->Close());
 }
@@ -108,7 +104,7 @@ BOOST_AUTO_TEST_CASE(killed_before_each_call) {
     const NodeStoreOptions options = InSmallBatches(stage.Options(rules));
     FillWithSecrets(options);
     stage.Keep();
-    std::array<std::size_t, kTidied + 1> ended_after{};
+    std::array<std::size_t, kReconciled + 1> ended_after{};
     for (std::uint64_t call = 1;; ++call) {
       stage.PutBack();
       Shared<std::atomic<std::size_t>> told;
@@ -148,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_power_fails) {
     for (std::uint64_t i = 0; i < cuts; ++i) {
       const std::size_t cut = begin + 1 + draw.Below(log.size() - begin);
       std::size_t done = kFilled;
-      while (done < kTidied && PlaceOfMark(log, done + 1) < cut) ++done;
+      while (done < kReconciled && PlaceOfMark(log, done + 1) < cut) ++done;
       fs::remove_all(stage.now());
       fs::create_directory(stage.now());
       PlayPowerCut(log, cut, draw, stage.now());

@@ -335,7 +335,6 @@ const std::vector<Row>& Rows() {
        }},
       {"Reconcile with nothing",
        [](Node& node) { return Refused(node->Reconcile({}, Must(node->BeginList()))); }},
-      {"TidyUp", [](Node& node) { return Done(node->TidyUp()); }},
       {"ListRevocations", [](Node& node) { return Done(node->ListRevocations()); }},
       {"Prune", [](Node& node) { return Done(node->Prune(Images(), Must(node->BeginList()))); }},
       {"Prune, dry",

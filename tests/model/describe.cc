@@ -1,6 +1,5 @@
 #include "tests/model/describe.h"
 
-
 namespace waybill::testing {
 
 namespace {
@@ -60,7 +59,6 @@ std::string Describe(const CollapseReport& report) {
          " to verify";
 }
 
-// How many records are left to be tidied up depends on the bound.
 std::string Describe(const RevokeReport& report) {
   return std::to_string(report.records) + " records, " + std::to_string(report.secrets) +
          " secrets, " + std::to_string(report.service_accounts) + " service accounts, " +

@@ -34,7 +34,7 @@ History::History(const std::filesystem::path& scratch, const HistoryPlan& plan, 
       plain_(default_only_ && draw_.OneIn(2)) {
   // Often, a few records are too many for one transaction.
   constexpr std::size_t kAtOnce[] = {1, 2, 3, 2048, 2048};
-  tidied_at_once_ = kAtOnce[draw_.Below(std::size(kAtOnce))];
+  rows_at_once_ = kAtOnce[draw_.Below(std::size(kAtOnce))];
   for (const Mode r : plan.rules) {
     sides_.emplace_back(r, scratch / std::to_string(sides_.size()));
   }

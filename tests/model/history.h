@@ -146,8 +146,8 @@ class History {
   template <typename Report, typename Call, typename Expected>
   void ForgetIn(Side& side, const std::optional<Question>& in_flight, const Call& call,
                 const Expected& expect);
-  // Decisions while records are to be tidied up, perhaps in the next process; then none is.
-  void TidyUp();
+  // Decisions, perhaps of the next process.
+  void AskAfterRevoking();
   std::string DrawHandler();
   std::optional<PulledManifest> DrawManifest();
   // The handler as the caller of this side names it; under kSameAnswers perhaps by its own name.
@@ -210,7 +210,7 @@ class History {
   std::uint64_t moment_ = 0;
   std::uint64_t broken_files_ = 0;
   EvidenceOptions evidence_;
-  std::size_t tidied_at_once_ = 0;
+  std::size_t rows_at_once_ = 0;
   std::deque<BegunPull> begun_;
   std::deque<ImagePulledRecord> read_;  // from the first store, at some time
 };

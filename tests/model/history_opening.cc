@@ -109,7 +109,7 @@ void History::Open(Side& side, ModelOpening opening) {
   options.images_on_node = opening.images;
   options.preloaded = opening.preloaded;
   options.evidence = evidence_;
-  options.tidied_at_once = tidied_at_once_;
+  options.rows_at_once = rows_at_once_;
   options.continues_pulls = opening.continues_pulls;
   options.boot_clock = clock_.AsBootClock();
   options.allow_empty = true;

@@ -76,11 +76,19 @@ void History::ForgetIn(Side& side, const std::optional<Question>& in_flight, con
            Describe(*got) + "\n  instead of " + Describe(*expected));
   }
 
+  // Very many records change in further commits.
+  for (const ImagePulledRecord& record : Must(side.store->ListRecords())) {
+    const Model::CopyKey copy(side.model.ImageOf(record.image_ref), record.runtime_handler);
+    if (side.model.records().contains(copy) && record.stamp > side.model.token()) {
+      side.model.set_stamp(copy, record.stamp);
+    }
+  }
   // Refused: nothing was forgotten.
   if (in_flight && !expected) side.model.Count(first);
   const std::uint64_t last = Must(side.store->GetStatistics()).commit_sequence;
   Expect(!expected || last == before.token() || side.model.changed(), side,
          "what forgot nothing committed");
+  side.model.CommittedSoFar(last);
   if (in_flight && expected) {
     Decision decision = first;
     const ModelPod& pod = in_flight->pod;
@@ -131,7 +139,7 @@ void History::ForgetStep() {
         [&](const waybill::ChangeOptions& how) { return ForgetBy(*side.store, what, how); },
         [&](Model& model) { return std::optional(model.Forget(what)); });
   }
-  TidyUp();
+  AskAfterRevoking();
 }
 
 void History::ReconcileStep() {
@@ -164,10 +172,10 @@ void History::ReconcileStep() {
         [&](const waybill::ChangeOptions& how) { return side.store->Reconcile(truth, token, how); },
         [&](Model& model) { return model.Reconcile(truth, token.commit); });
   }
-  TidyUp();
+  AskAfterRevoking();
 }
 
-void History::TidyUp() {
+void History::AskAfterRevoking() {
   struct Asked {
     const KnownImage& image;
     const std::string& ref;
@@ -179,11 +187,8 @@ void History::TidyUp() {
   }
   const bool restarts = draw_.OneIn(4);
   for (Side& side : sides_) {
-    const std::uint64_t before = side.model.token();
-    const auto untidied = [&] {
-      const auto kept = Must(side.store->ListRevocations());
-      return std::any_of(kept.begin(), kept.end(), [](const auto& one) { return one.untidied; });
-    };
+    const auto kept = Must(side.store->ListRevocations());
+    Expect(std::ranges::none_of(kept, &Revocation::unfinished), side, "a record holds it still");
     if (restarts) {
       Stop(side);
       Open(side, {.gap = Gap::kNo});
@@ -191,26 +196,16 @@ void History::TidyUp() {
     for (const auto& [image, ref, pod] : questions) {
       const std::string handler = Named(side, "");
       const Model::Answer expected = side.model.Decide(image, ref, pod, handler);
-      if (expected.write_back) continue;  // it would tidy up, too
+      if (expected.write_back) continue;
       Pod source(pod.secrets, pod.service_account);
       if (!pod.available) source.MakeUnavailable();
       const Decision decision = side.store->MustAttemptPull(
           {.image = image.image, .image_ref = ref, .runtime_handler = handler}, source);
       side.model.Count(decision);
       Expect(decision.pull == expected.decision.pull, side,
-             "while records are tidied up " + Quote(image.image) + " " + Quote(ref) + " is " +
+             "after a revocation " + Quote(image.image) + " " + Quote(ref) + " is " +
                  Describe(decision) + " instead of " + Describe(expected.decision));
     }
-    ExpectSame(side, "before all is tidied up: ");
-    ExpectDone(side.store->TidyUp(), side);
-    Expect(!untidied(), side, "something is left to be tidied up");
-    for (const ImagePulledRecord& record : Must(side.store->ListRecords())) {
-      const Model::CopyKey copy(side.model.ImageOf(record.image_ref), record.runtime_handler);
-      if (side.model.records().contains(copy) && side.model.records().at(copy).stamp > before) {
-        side.model.set_stamp(copy, record.stamp);
-      }
-    }
-    side.model.CommittedSoFar(Must(side.store->GetStatistics()).commit_sequence);
     ExpectSame(side);
   }
 }

@@ -171,7 +171,7 @@ class Model {
 
   // --- Revocation (model_revocation.cc)
 
-  // `what` as a caller says it, with kind and identity. Nothing remains to be tidied up.
+  // `what` as a caller says it, with kind and identity.
   RevokeReport Forget(Revocation what);
   // nullopt: refused, since the token is older than that of the last truth.
   std::optional<RevokeMissingReport> Reconcile(const ExistingCredentials& truth,
@@ -180,7 +180,7 @@ class Model {
   const std::vector<Revocation>& revocations() const { return revocations_; }
   // The record as it counts: without what is past its age, or not checked as the policy demands.
   ImagePulledRecord Counting(ImagePulledRecord record) const;
-  // The commits in which records were tidied up.
+  // The commit in which a revocation of very many records changed it.
   void set_stamp(const CopyKey& copy, std::uint64_t stamp) { records_.at(copy).stamp = stamp; }
 
   // False: refused, and nothing changed.

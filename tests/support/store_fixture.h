@@ -82,8 +82,8 @@ class ScratchStore {
     Restart();
   }
   // From here on forgetting rewrites so many records in one commit.
-  void TidyAtOnce(std::size_t records) {
-    tidied_at_once_ = records;
+  void ChangeAtOnce(std::size_t records) {
+    rows_at_once_ = records;
     Restart();
   }
   void set_policy(VerificationPolicy policy) { policy_ = std::move(policy); }
@@ -112,7 +112,7 @@ class ScratchStore {
     if (!with_witness_) options.witness = Witness::None();
     options.policy = policy_;
     options.evidence = evidence_;
-    if (tidied_at_once_) options.tidied_at_once = *tidied_at_once_;
+    if (rows_at_once_) options.rows_at_once = *rows_at_once_;
     options.images_on_node = std::move(images);
     options.allow_empty = true;
     if (std::filesystem::exists(kubelet_directory() / "image_manager")) {
@@ -143,7 +143,7 @@ class ScratchStore {
   Mode rules_;
   VerificationPolicy policy_;
   EvidenceOptions evidence_;
-  std::optional<std::size_t> tidied_at_once_;
+  std::optional<std::size_t> rows_at_once_;
   bool with_witness_;
   std::unique_ptr<NodeStore> store_;
 };

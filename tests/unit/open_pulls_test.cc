@@ -411,7 +411,7 @@ BOOST_AUTO_TEST_CASE(an_explanation_says_who_checked) {
 BOOST_AUTO_TEST_CASE(a_registrys_proof_that_was_forgotten_stands_in_no_ones_way) {
   UnderBothRules([](Mode rules) {
     ScratchStore store(rules);
-    store.TidyAtOnce(1);
+    store.ChangeAtOnce(1);
     const auto pull = [&](std::string_view ref, VerifiedBy checker) {
       const PullId id = Must(store->RecordPullIntent({.image = kImage}));
       Must(store->RecordImagePulled({.image = kImage, .image_ref = ref}, WithSecret(kSecretA),
@@ -423,7 +423,6 @@ BOOST_AUTO_TEST_CASE(a_registrys_proof_that_was_forgotten_stands_in_no_ones_way)
     static_cast<void>(Must(store->Forget(
         {.kind = RevocationKind::kSecret, .who = {.namespace_name = "team-a", .name = "pull"}})));
     for (const char digit : std::string_view("345678")) pull(Digest(digit), VerifiedBy::kMirror);
-    Must(store->TidyUp());
     for (const char digit : std::string_view("345678")) {
       BOOST_TEST(!store.Check(kImage, Digest(digit), Pod(kSecretA)).pull);
     }

@@ -112,7 +112,7 @@ std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema) 
   fields.add_awaits_first_list(state.awaits_first_list);
   fields.add_kubelet_rules(state.kubelet_rules);
   fields.add_last_truth(state.last_truth);
-  fields.add_untidied(state.untidied);
+  fields.add_unfinished(state.unfinished);
   fields.add_max_age(ToSeconds(state.ages.credentials));
   fields.add_max_age_service_accounts(ToSeconds(state.ages.service_accounts));
   fields.add_max_age_node_pods(ToSeconds(state.ages.node_pods));
@@ -148,7 +148,7 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.awaits_first_list = root->awaits_first_list();
   state.kubelet_rules = root->kubelet_rules();
   state.last_truth = root->last_truth();
-  state.untidied = root->untidied();
+  state.unfinished = root->unfinished();
   state.aliases_changed = root->aliases_changed();
   state.ages.credentials = FromSeconds(root->max_age());
   state.ages.service_accounts = FromSeconds(root->max_age_service_accounts());

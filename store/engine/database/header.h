@@ -68,7 +68,7 @@ struct State {
   bool awaits_first_list = false;
   bool kubelet_rules = false;
   std::uint64_t last_truth = 0;       // commit of the newest token of a truth; 0: there was none
-  std::uint64_t untidied = 0;         // revocations whose credentials are still in records
+  std::uint64_t unfinished = 0;       // revocations whose credentials are still in records
   std::uint64_t aliases_changed = 0;  // the last commit that changed an alias of an image
   AgeLimits ages;
   Clocks clocks;

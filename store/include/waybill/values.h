@@ -610,8 +610,8 @@ struct Revocation {
   std::string credential_hash = {};
   std::uint64_t commit = 0;  // this and what follows: set by the store
   Timestamp since = {};
-  bool untidied = false;  // records still store some of it, which no longer counts
-  std::uint64_t ran = 0;  // used inside the store
+  bool unfinished = false;  // a step failed: records still hold some of it, which opens nothing
+  std::uint64_t ran = 0;    // used inside the store
 
   friend bool operator==(const Revocation&, const Revocation&) = default;
 };
@@ -625,9 +625,6 @@ struct RevokeReport {
   // hash if the credentials themselves are to be refused.
   std::uint64_t equal_hashes = 0;
   bool stored = false;  // always, except that RevokeMissing stores only if something was gone
-  // Of `records`, those that still store revoked credentials, which no longer count: a thread of
-  // the owner tidies them up.
-  std::uint64_t untidied = 0;
 };
 
 // All Secrets and service accounts that exist in the cluster, at most kMaxTruth in all. A name

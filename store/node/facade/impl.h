@@ -29,7 +29,6 @@
 #include "store/images/aliases.h"
 #include "store/images/decide.h"
 #include "store/images/in_flight.h"
-#include "store/images/tidier.h"
 #include "store/images/write_back_queue.h"
 #include "store/node/facade/counts.h"
 #include "store/node/facade/node_store.h"
@@ -100,8 +99,7 @@ class NodeStore::Impl {
   std::unique_ptr<internal::CommitMark> mark;
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
-  std::unique_ptr<internal::Tidier> tidier;
-  std::size_t tidied_at_once = 0;                // NodeStoreOptions
+  std::size_t rows_at_once = 0;                  // NodeStoreOptions
   std::optional<internal::Allocator> allocator;  // inside changes only
   // The last token drawn, in this process or an earlier one. A mapping with an older stamp could be
   // cleaned up by lists that were made before its pod came back.
@@ -118,6 +116,9 @@ class NodeStore::Impl {
   // Runs a change that forgets.
   template <typename Change>
   auto Revoke(const Change& change, const ChangeOptions& options) noexcept;
+  // Takes what was revoked out of the records that still hold it, in parts. Decisions honour what
+  // is left.
+  Result<void> FinishRevocations();
   // Lists of what exists that came in part, the one that grew last at the end.
   struct Parts {
     RevokeMissing all = {};  // as the last part says, but with the names of all

@@ -270,9 +270,10 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   last_opening = SummaryOfOpening();
   write_backs =
       std::make_unique<internal::WriteBackQueue>(*committer, aliases, rules, write_back_counts);
-  tidied_at_once = std::max<std::size_t>(options.tidied_at_once, 1);
-  tidier = std::make_unique<internal::Tidier>(*committer, aliases, tidied_at_once);
-  if (state.untidied != 0) tidier->Wake();
+  rows_at_once = std::max<std::size_t>(options.rows_at_once, 1);
+  if (const auto finished = FinishRevocations(); !finished) {
+    report.warnings.push_back(finished.error().message);
+  }
   if (!options.decides) return owned->lock.AnnounceRecovered(opened.database_id, std::nullopt);
   return owned->lock.AnnounceRecovered(opened.database_id, internal::ToJson(SettingsNow()));
 }
@@ -443,7 +444,6 @@ Result<void> NodeStore::Impl::Close() noexcept {
   // The object stays: a decision may be about to note something.
   if (trace) trace->Stop();
   write_backs.reset();
-  tidier.reset();
   if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
   if (observed) result = observed->CheckUnchanged();

@@ -232,9 +232,6 @@ class NodeStore {
   // RevokeMissing: a list in parts, which is applied when the last part has come.
   Result<RevokeMissingReport> ReconcileInParts(const RevokeMissing& part);
 
-  // Waits until forgotten credentials are taken out of all records. Returns the error of a batch
-  // that failed; the next call, or the next owner, does the rest.
-  Result<void> TidyUp();
   // In no order.
   Result<std::vector<Revocation>> ListRevocations() const;
 

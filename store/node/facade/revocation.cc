@@ -113,6 +113,29 @@ Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_d
   });
 }
 
+Result<void> NodeStore::Impl::FinishRevocations() {
+  internal::Unfinished left;
+  for (bool more = committer->state().unfinished != 0; more;) {
+    // A change may run twice: what is left is known once it is committed.
+    internal::Unfinished after;
+    auto done = WriteImages(*this, [&](internal::Images& images) -> Result<void> {
+      after = left;
+      more = TRY(internal::FinishPart(images, after, rows_at_once));
+      return {};
+    });
+    if (!done) {
+      Error error = done.error();
+      error.message =
+          "what was revoked opens nothing, but records still hold it, until the next "
+          "revocation or start goes on: " +
+          error.message;
+      return error;
+    }
+    left = std::move(after);
+  }
+  return {};
+}
+
 template <typename Change>
 auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options) noexcept {
   using Reported = std::invoke_result_t<Change, internal::Images&>;
@@ -129,7 +152,8 @@ auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options)
           return changed;
         },
         options);
-    if (done && !options.dry_run && committer->state().untidied != 0) tidier->Wake();
+    if (!done || options.dry_run) return done;
+    TRY(FinishRevocations());
     return done;
   });
 }
@@ -156,7 +180,7 @@ Result<RevokeReport> NodeStore::Forget(const Revocation& what, const ChangeOptio
             auto handler = TRY(internal::FindHandler(images.txn(), what.runtime_handler));
             stored.runtime_handler = handler.stored;
           }
-          return internal::Forget(images, std::move(stored), impl_->tidied_at_once);
+          return internal::Forget(images, std::move(stored), impl_->rows_at_once);
         },
         options);
   });
@@ -212,7 +236,7 @@ Result<RevokeMissingReport> NodeStore::Reconcile(const ExistingCredentials& trut
             return internal::EmptyList("the list of Secrets and service accounts is",
                                        "has records that mention some", "nothing was forgotten");
           }
-          return internal::ReconcileWith(images, truth, token, impl_->tidied_at_once);
+          return internal::ReconcileWith(images, truth, token, impl_->rows_at_once);
         },
         options);
   });
@@ -283,15 +307,6 @@ Result<void> NodeStore::NoteKubeletBegan(const BootTime& began) {
     txn.state().clocks.kubelet_ran = ran;
     txn.Touch();
     return {};
-  });
-}
-
-Result<void> NodeStore::TidyUp() {
-  return Guarded([&]() -> Result<void> {
-    if (!impl_->tidier) return impl_->NotOwner();
-    if (impl_->committer->state().untidied == 0) return {};
-    impl_->tidier->Wake();
-    return impl_->tidier->Wait();
   });
 }
 

@@ -91,7 +91,7 @@ Result<Carried> CarryOver(Images& images, const Salvaged& salvaged, const CarryR
 
 Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
   for (Revocation& one : salvaged.All(Table::kRevocations, DecodeRevocation)) {
-    one.untidied = false;  // records are stored without it
+    one.unfinished = false;  // records are stored without it
     // The other store may count from another beginning: its time begins anew.
     one.ran = static_cast<std::uint64_t>(txn.clocks().ran.count());
     TRY(PutRevocation(txn, one));

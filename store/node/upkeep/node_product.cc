@@ -261,7 +261,7 @@ class Node final : public Product {
     // With a lost revocation, credentials that it has still to take out of records would come back.
     const bool images_proven = from.Proves(Table::kImages);
     const bool credentials =
-        images_proven && (from.state->untidied == 0 || from.HasAll(Table::kRevocations));
+        images_proven && (from.state->unfinished == 0 || from.HasAll(Table::kRevocations));
     // An unreadable file closes an image under every alias: without one of them, what is known of
     // its coming would open it.
     const bool preloaded =
