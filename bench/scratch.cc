@@ -50,7 +50,8 @@ void ScratchStore::Close() {
 
 void ScratchStore::Fill(std::size_t records) {
   Open();
-  FromAllCallers(records, [&](std::size_t i) { Must(store_->PutRecord(RecordOf(i))); });
+  FromAllCallers(records,
+                 [&](std::size_t i) { Must(store_->Call(PutImage{.record = RecordOf(i)})); });
 }
 
 }  // namespace waybill::bench

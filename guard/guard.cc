@@ -277,11 +277,12 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ListedImage> image
   }
   auto named = TRY(listed_.WithoutNameless(images));
   const bool complete = named.size() == images.size();
-  auto observed = TRY(store().ObserveImages({.images = named,
-                                             .token = token,
-                                             .complete = complete,
-                                             .quiet_until = ended.quiet_until,
-                                             .names_to_come = std::move(ended.names_to_come)}));
+  const ClassifyImages classify{.list = {.images = named,
+                                         .token = token,
+                                         .complete = complete,
+                                         .quiet_until = ended.quiet_until,
+                                         .names_to_come = std::move(ended.names_to_come)}};
+  auto observed = TRY(store().Call(classify));
   listed_.Take(std::move(images));
   if (!life_.starting) TellJudged(observed.judged);
   // Read before the files are written, so that a change that a command makes meanwhile is noticed.

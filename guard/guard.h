@@ -34,6 +34,7 @@
 #include "guard/records.h"
 #include "guard/session.h"
 #include "guard/watches.h"
+#include "store/base/try.h"
 #include "store/node/facade/node_store.h"
 #include "waybill/values.h"
 
@@ -68,7 +69,7 @@ class Guard {
   Result<void> HandleEvents();
 
   // A list of images: draw the token, make the list, hand both over. `list` may be an error.
-  Result<ListToken> BeginList() const { return store().BeginList(); }
+  Result<ListToken> BeginList() const { return TRY(store().Call(waybill::BeginList())).token; }
   Result<void> TakeList(const ListToken& token, Result<std::vector<ListedImage>> list,
                         EndedPulls ended = {});
   // When pulls ended whose images may still come, in this boot.

@@ -85,7 +85,12 @@ Result<void> Life::Missed(const std::string& what) {
   Log(LogLevel::kWarning,
       what + ": images that are not known by the next list are closed, as after a gap");
   wants_list = true;
-  return store->NoteGap("the guard missed something: " + what);
+  TRY(store->Call(NoteUnrecordedPeriod{.reason = "the guard missed something: " + what}));
+  return {};
+}
+
+Result<PullId> Life::BeginPull(const std::string& image) {
+  return PullId{TRY(store->Call(waybill::BeginPull{.image = image})).pull};
 }
 
 void Life::LeaveAlone(const std::filesystem::path& path) {

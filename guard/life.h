@@ -159,6 +159,7 @@ struct Life {
   void Found(HoleKind kind, const std::string& image, const std::string& text);
   // What happened can't be recorded: a gap.
   Result<void> Missed(const std::string& what);
+  Result<PullId> BeginPull(const std::string& image);
   // A file in a later kubelet's format.
   void LeaveAlone(const std::filesystem::path& path);
   // Files are written in the version of what the kubelet wrote last.

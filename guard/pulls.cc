@@ -57,8 +57,7 @@ Result<void> Pulls::TakeOver(const std::string& name, bool was_written) {
   if (!was_written && running_.contains(name)) return {};
   Running& running = running_[name];
   running.image = intent->image;
-  auto id = TRY(life_.store->RecordPullIntent({.image = intent->image}));
-  running.ids.push_back(id);
+  running.ids.push_back(TRY(life_.BeginPull(intent->image)));
   running.since = life_.Now();
   // Nobody saw how many pulls it stands for.
   if (!was_written) running.ambiguous = true;
@@ -89,8 +88,7 @@ Result<void> Pulls::Missed(const std::string& name) {
   const auto running = running_.find(name);
   if (running != running_.end()) {
     running->second.ambiguous = true;
-    auto id = TRY(life_.store->RecordPullIntent({.image = running->second.image}));
-    running->second.ids.push_back(id);
+    running->second.ids.push_back(TRY(life_.BeginPull(running->second.image)));
     return {};
   }
   const auto image = StringOf(name);
@@ -152,12 +150,12 @@ Result<void> Pulls::LeaveToNext(const std::string& name, Left& left) {
 }
 
 Result<void> Pulls::NoteUnknown(const std::string& image) {
-  auto id = TRY(life_.store->RecordPullIntent({.image = image}));
-  return End(image, id);
+  return End(image, TRY(life_.BeginPull(image)));
 }
 
 Result<void> Pulls::End(const std::string& image, PullId id) {
-  return life_.store->RecordImagePullFailed({.image = image}, PullFailure::kUnknown, id);
+  TRY(life_.store->Call(EndPull{.image = image, .pull = id.value}));
+  return {};
 }
 
 void Pulls::NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& after) {
@@ -196,8 +194,11 @@ Result<void> Pulls::Settle(const std::vector<ListedImage>& images) {
     }
     const ListedImage* const image = ImageOf(pull, images);
     if (image != nullptr && CountOfRepository(pull.image) == 1) {
-      TRY(life_.store->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
-                                         std::nullopt, {.pull = pull.id, .image = *image}));
+      TRY(life_.store->Call(EndPull{.image = pull.image,
+                                    .image_ref = pull.image_ref,
+                                    .pull = pull.id.value,
+                                    .outcome = PullOutcome::kPulled,
+                                    .details = {.listed = *image}}));
       continue;
     }
     // The first list after its end may have been made before it.

@@ -104,7 +104,7 @@ Result<void> RecordsTakenOver::TakeOverContent(const std::string& name,
 // Returns whether the store could keep it. `what` begins the sentence that says why not.
 Result<bool> RecordsTakenOver::Put(const ImagePulledRecord& record, const std::string& what,
                                    const ProofTerms& terms) {
-  auto stored = life_.store->PutRecord(record, terms);
+  auto stored = life_.store->Call(PutImage{.record = record, .terms = terms});
   if (stored) return true;
   if (stored.error().code != ErrorCode::kLimitExceeded) return stored.error();
   life_.Log(LogLevel::kWarning, what + " can't be kept: " + stored.error().ToString());
@@ -153,7 +153,7 @@ Result<void> RecordsTakenOver::TakeOverUnproven(const std::vector<ListedImage>* 
     if (images == nullptr || listed.contains(internal::SpellingOf(record.image_ref))) {
       // What a pull has proven since stays.
       const auto known = life_.store->GetRecord({.image_ref = record.image_ref});
-      TRY(known ? Result<void>() : life_.store->PutRecord(record));
+      if (!known) TRY(life_.store->Call(PutImage{.record = record}));
     }
     unproven_.pop_back();
   }
@@ -190,7 +190,8 @@ Result<void> RecordsTakenOver::Close(const std::string& ref) {
   ImagePulledRecord closed;
   closed.image_ref = ref;
   closed.last_updated = life_.options.store.clock();
-  return life_.store->PutRecord(closed);
+  TRY(life_.store->Call(PutImage{.record = closed}));
+  return {};
 }
 
 Result<void> RecordsTakenOver::LeaveToNext(const std::string& name, Left& left) {

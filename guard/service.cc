@@ -721,7 +721,7 @@ class Service {
     // Decisions that commands ask of it change nothing else.
     if (!options_.metrics_file.empty() && (changed || now - counted_ >= kCountAnew)) {
       counted_ = now;
-      std::string counts = guard_->store().GetMetrics().ToPrometheusText();
+      std::string counts = ToPrometheusText(guard_->store().GetMetrics());
       if (changed || counts != written_counts_) {
         Write(options_.metrics_file, counts + guard_->MetricsText());
         written_counts_ = std::move(counts);

@@ -93,19 +93,20 @@ std::vector<ImagePullSecret> SecretsFrom(std::uint64_t first) {
 
 void Prepare(const std::filesystem::path& directory) {
   const auto store = Must(NodeStore::Open(Options(directory)));
-  for (std::size_t i = 0; i < kRecords; ++i) Must(store->PutRecord(RecordOf(i)));
+  for (std::size_t i = 0; i < kRecords; ++i) Must(store->Call(PutImage{.record = RecordOf(i)}));
   ImagePulledRecord shared = RecordOf(kShared);
   shared.credential_mapping.begin()->second.kubernetes_secrets = SecretsFrom(kShared);
-  Must(store->PutRecord(shared));
+  Must(store->Call(PutImage{.record = shared}));
   ImageList list{.images = ListOfImages(kPreloaded, kHot)};
   for (ListedImage& image : ListOfImages(0, kRecords)) list.images.push_back(std::move(image));
   list.images.push_back(ListOfImages(kShared, 1).front());
-  list.token = Must(store->BeginList());
+  list.token = Must(store->Call(BeginList())).token;
   list.complete = true;
-  if (Must(store->ObserveImages(list)).preloaded != kHot) {
+  if (Must(store->Call(ClassifyImages{.list = list})).preloaded != kHot) {
     throw std::runtime_error("the preloaded images were not judged as expected");
   }
-  Must(store->ReplaceRuntimeHandlers({{.name = "", .is_default = true, .user_namespaces = true}}));
+  Must(store->Call(
+      SetRuntimes{.handlers = {{.name = "", .is_default = true, .user_namespaces = true}}}));
   for (const std::string& pod : Pods()) {
     Must(store->GetOrCreateUserNamespace({.pod_uid = pod, .host_users = false}));
   }
@@ -177,8 +178,12 @@ void Pull(const std::filesystem::path& directory) {
     const std::string ref = ImageRefOf(i);
     const ImagePullCredentials credentials = CredentialsOf(i);
     static_cast<void>(access("pull_begins", F_OK));
-    const PullId id = Must(store->RecordPullIntent({.image = image}));
-    Must(store->RecordImagePulled({.image = image, .image_ref = ref}, credentials, {.pull = id}));
+    const std::uint64_t pull = Must(store->Call(BeginPull{.image = image})).pull;
+    Must(store->Call(EndPull{.image = image,
+                             .image_ref = ref,
+                             .pull = pull,
+                             .outcome = PullOutcome::kPulled,
+                             .credentials = credentials}));
     static_cast<void>(access("pull_ends", F_OK));
   }
   Must(store->Close());

@@ -27,11 +27,11 @@ void MeasureCommits(const Micro& micro, const MicroStore& on) {
   NodeStore& store = *on.store;
   std::uint64_t index = kNewImages;
   std::string image;
-  PullId pull;
+  std::uint64_t pull = 0;
   const auto next = [&] { image = ImageOf(++index); };
-  const auto begin = [&] { pull = Must(store.RecordPullIntent({.image = image})); };
+  const auto begin = [&] { pull = Must(store.Call(BeginPull{.image = image})).pull; };
   BesideCommit(micro, on.bare, "RecordPullIntent", next, begin, [&] {
-    Must(store.RecordImagePullFailed({.image = image}, PullFailure::kNothingTransferred, pull));
+    Must(store.Call(EndPull{.image = image, .pull = pull, .outcome = PullOutcome::kNothing}));
   });
   std::string ref;
   ImagePullCredentials credentials;
@@ -44,14 +44,18 @@ void MeasureCommits(const Micro& micro, const MicroStore& on) {
         credentials = CredentialsOf(index);
       },
       [&] {
-        Must(store.RecordImagePulled({.image = image, .image_ref = ref}, credentials,
-                                     {.pull = pull}));
+        Must(store.Call(EndPull{.image = image,
+                                .image_ref = ref,
+                                .pull = pull,
+                                .outcome = PullOutcome::kPulled,
+                                .credentials = credentials}));
       });
 }
 
 void MeasureUserNamespaces(const Micro& micro, const MicroStore& on) {
   NodeStore& store = *on.store;
-  Must(store.ReplaceRuntimeHandlers({{.name = "", .is_default = true, .user_namespaces = true}}));
+  Must(store.Call(
+      SetRuntimes{.handlers = {{.name = "", .is_default = true, .user_namespaces = true}}}));
   const std::size_t pods = micro.quick ? 5 : 110;  // as many as a kubelet runs
   std::vector<std::string> uids;
   for (std::size_t i = 0; i < pods; ++i) {
@@ -69,8 +73,8 @@ void MeasureFullPool(const Micro& micro) {
   const std::size_t few = all / 100;
   for (const auto& [store, pods] : {std::pair(&empty, few), {&full, all - few}}) {
     store->Open();
-    Must((*store)->ReplaceRuntimeHandlers(
-        {{.name = "", .is_default = true, .user_namespaces = true}}));
+    Must((*store)->Call(
+        SetRuntimes{.handlers = {{.name = "", .is_default = true, .user_namespaces = true}}}));
     FromAllCallers(pods, [&, store = store](std::size_t i) {
       Must((*store)->GetOrCreateUserNamespace(PodOf(UidOf(i))));
     });

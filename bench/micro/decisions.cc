@@ -33,8 +33,12 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
   // It takes a new snapshot, and so does the lookup.
   bool there = false;
   const auto commit = [&] {
-    const ImageCopy copy{.image = "registry.example.com/commits:1"};
-    Must(there ? store.DeleteIntent(copy) : store.PutIntent(copy));
+    const std::string image = "registry.example.com/commits:1";
+    if (there) {
+      Must(store.Call(DropPulls{.image = image, .reason = "to commit"}));
+    } else {
+      Must(store.Call(BeginPull{.image = image, .unless_running = true}));
+    }
     there = !there;
     on.bare.Commit();
   };
@@ -47,8 +51,9 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
             {.iterations = 10});
   if (there) commit();
   const std::size_t listed = std::min(on.records, kMostListed);
-  Must(store.ObserveImages(
-      {.images = ListOfImages(0, listed), .token = Must(store.BeginList()), .complete = false}));
+  const ListToken token = Must(store.Call(BeginList())).token;
+  Must(store.Call(ClassifyImages{
+      .list = {.images = ListOfImages(0, listed), .token = token, .complete = false}}));
   row("hit by another spelling", Questions(listed, 0, RepoDigestOf), Reason::kSecretHashMatches);
   row("in the ledger", Questions(on.ledger, kLedgerImages), Reason::kPolicyKnownPreloaded);
 }
@@ -96,7 +101,7 @@ void MeasureSecrets(const Micro& micro) {
       for (std::size_t k = 1; k < secrets; ++k) {
         kept.push_back(CredentialsOf(kNewImages + i * 100 + k).kubernetes_secrets.front());
       }
-      Must(store->PutRecord(record));
+      Must(store->Call(PutImage{.record = record}));
     });
     store.Close();
     BareLmdb peer(store.directory(),

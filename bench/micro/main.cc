@@ -47,7 +47,8 @@ void MeasureStore(const Micro& micro, std::size_t records) {
   store.Fill(records);
   const std::size_t ledger = std::min<std::size_t>(records, micro.quick ? 10 : 1000);
   FromAllCallers(ledger, [&](std::size_t i) {
-    Must(store->AddToLedger(ListOfImages(kLedgerImages + i, 1).front(), "bench", "there before"));
+    Must(store->Call(
+        AllowImage{.image = ListOfImages(kLedgerImages + i, 1).front(), .reason = "there before"}));
   });
   store.Close();
   BareLmdb peer(store.directory(), micro.scratch.path() / fmt::format("bare-{}", records));

@@ -37,7 +37,9 @@ class RenewedStore {
       : node_(node), kept_(fs::path(node).concat(".kept")), store_(node / "store") {
     fs::create_directory(node_);
     store_.Open();
-    FromAllCallers(records, [&](std::size_t i) { Must(store_->PutRecord(RecordIn(i, one_in))); });
+    FromAllCallers(records, [&](std::size_t i) {
+      Must(store_->Call(PutImage{.record = RecordIn(i, one_in)}));
+    });
     store_.Close();
     fs::copy(node_, kept_, fs::copy_options::recursive);
   }
@@ -77,7 +79,9 @@ void MeasureRevocation(const Micro& micro, std::size_t records) {
   BareLmdb peer(large.directory(), fs::path(directory).concat(".peer"));
   const auto rewrite = [&] { peer.RewriteRecords(); };
   const auto forget = [](RenewedStore& store, std::size_t wanted) {
-    Expect(Must((*store).ForgetNamespace(kGone)).records == wanted, "ForgetNamespace");
+    const Revoke revoke{.what = {.kind = RevocationKind::kNamespace,
+                                 .who = {.namespace_name = std::string(kGone)}}};
+    Expect(Must((*store).Call(revoke)).records == wanted, "ForgetNamespace");
   };
   const auto row = [&](const std::string& what, const auto& bare, RenewedStore& store,
                        const auto& work) {
@@ -105,7 +109,8 @@ void MeasureRevocation(const Micro& micro, std::size_t records) {
     truth.secrets.push_back({secret.namespace_name, secret.name, secret.uid});
   }
   row("Reconcile: half is gone", rewrite, large, [&] {
-    const auto report = Must((*large).Reconcile(truth, Must((*large).BeginList())));
+    const ListToken token = Must((*large).Call(BeginList())).token;
+    const auto report = Must((*large).Call(RevokeMissing{.existing = truth, .token = token}));
     Expect(report.gone == records / 2, "Reconcile");
   });
   row("ForgetNamespace: all", rewrite, all, [&] { forget(all, records); });

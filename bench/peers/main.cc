@@ -132,8 +132,9 @@ void MeasureDisk(const Peers& peers, std::size_t records, Figures& figures) {
   // As on a node, where the runtime lists each image that was pulled.
   ScratchStore listed(peers[0]->directory().parent_path() / "listed");
   listed.Fill(records);
-  Must(listed->ObserveImages(
-      {.images = ListOfImages(0, records), .token = Must(listed->BeginList()), .complete = true}));
+  const ListToken token = Must(listed->Call(BeginList())).token;
+  Must(listed->Call(ClassifyImages{
+      .list = {.images = ListOfImages(0, records), .token = token, .complete = true}}));
   listed.Close();
   add("waybill, each image listed", listed.directory());
 }

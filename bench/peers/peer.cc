@@ -36,9 +36,12 @@ class WaybillPeer final : public Peer {
   }
 
   void Put(const Pull& pull) override {
-    const PullId id = Must(store_->RecordPullIntent({.image = pull.image}));
-    Must(store_->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
-                                   pull.credentials, {.pull = id}));
+    const std::uint64_t number = Must(store_->Call(BeginPull{.image = pull.image})).pull;
+    Must(store_->Call(EndPull{.image = pull.image,
+                              .image_ref = pull.image_ref,
+                              .pull = number,
+                              .outcome = PullOutcome::kPulled,
+                              .credentials = pull.credentials}));
   }
 
  private:
@@ -113,7 +116,7 @@ Pull::Pull(std::uint64_t offset)
 StoredBytes::StoredBytes(const std::filesystem::path& scratch, std::size_t count) {
   ScratchStore store(scratch / "stored-bytes");
   store.Fill(count);
-  Must(store->RecordPullIntent({.image = ImageOf(count)}));
+  Must(store->Call(BeginPull{.image = ImageOf(count)}));
   store.Close();
   {
     BareLmdb bare(store.directory(), store.directory() / "bare");

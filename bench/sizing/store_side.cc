@@ -96,29 +96,32 @@ Answer StoreSide::Decide(const ImageCopy& copy, const ImagePullSecret& secret) {
 void StoreSide::Flush() { Must(store_->Flush()); }
 
 void StoreSide::BeginPull(ImageId image) {
-  pull_ = Must(store_->RecordPullIntent({.image = ImageText(image)}));
+  pull_ = Must(store_->Call(waybill::BeginPull{.image = ImageText(image)})).pull;
 }
 
 void StoreSide::EndPull(ImageId image, const ImagePullCredentials& credentials) {
-  const std::string name = ImageText(image);
-  const std::string ref = RefText(image.ref);
-  Must(store_->RecordImagePulled({.image = name, .image_ref = ref}, credentials, {.pull = pull_}));
+  Must(store_->Call(waybill::EndPull{.image = ImageText(image),
+                                     .image_ref = RefText(image.ref),
+                                     .pull = pull_,
+                                     .outcome = PullOutcome::kPulled,
+                                     .credentials = credentials}));
 }
 
 void StoreSide::FailPull(ImageId image) {
-  Must(store_->RecordImagePullFailed({.image = ImageText(image)}, PullFailure::kFailed, pull_));
+  Must(store_->Call(
+      waybill::EndPull{.image = ImageText(image), .pull = pull_, .outcome = PullOutcome::kFailed}));
 }
 
 void StoreSide::List(bool collected) {
-  const ListToken token = Must(store_->BeginList());
+  const ListToken token = Must(store_->Call(BeginList())).token;
   if (rules_ == Mode::kStrict) {
-    const ClassifyReport report =
-        Must(store_->ObserveImages({.images = node().images(), .token = token, .complete = true}));
+    const ClassifyReport report = Must(store_->Call(
+        ClassifyImages{.list = {.images = node().images(), .token = token, .complete = true}}));
     if (report.preloaded + report.closed != 0) {
       throw std::runtime_error("a list judged images that the trace pulled");
     }
   } else if (collected) {
-    Must(store_->Prune(node().images(), token));
+    Must(store_->Call(PruneBefore{.images = node().images(), .token = token}));
   }
 }
 

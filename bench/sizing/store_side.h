@@ -50,7 +50,7 @@ class StoreSide final : public Side {
   std::filesystem::path trace_;
   std::uint32_t cut_pulls_ = 0;  // of Recover
   std::unique_ptr<NodeStore> store_;
-  PullId pull_;  // the last one to begin
+  std::uint64_t pull_ = 0;  // the last one to begin
 };
 
 }  // namespace waybill::bench

@@ -66,7 +66,7 @@ StoreSize MeasureStore(const std::filesystem::path& directory, std::uint32_t rec
         entry.kubernetes_secrets.push_back(SecretText({i * secrets + secret, secret}));
       }
       entry.node_pods_accessible = secrets == 0;
-      Must(side.store().PutRecord(record));
+      Must(side.store().Call(PutImage{.record = record}));
       node.Add(image);
     }
     side.List(false);

@@ -33,11 +33,11 @@ class ExportCall final : public StoreCall {
   Result<ExitCode> Run(Output& out) override {
     std::optional<ListToken> token;
     if (images_.cri().given() && store_.rules() == Mode::kStrict) token = DrawToken();
-    options_.images_on_node = TRY(images_.ReadIfGiven());
-    if (token) Judge(*token, *options_.images_on_node);
+    options_.images = TRY(images_.ReadIfGiven());
+    if (token) Judge(*token, *options_.images);
     const VerificationPolicy policy = TRY(proofs_.In({}));
     auto report = WithStore(ObserveStore(store_, {.policy = policy}),
-                            [&](const NodeStore& store) { return store.Export(options_); });
+                            [&](NodeStore& store) { return store.Call(options_); });
     if (!report) return images_.cri().About(report.error());
     out.WriteFields({{"records", "records written", report->records},
                      {"withoutCredentials", "of other handlers only", report->without_credentials},
@@ -87,7 +87,7 @@ class ExportCall final : public StoreCall {
 
   ImagesFlags images_;
   ProofsFlag proofs_;
-  ExportOptions options_;
+  ExportKubeletFiles options_;
 };
 
 }  // namespace

@@ -45,15 +45,15 @@ class MetricsCall final : public StoreCall {
         TRY(WithStore(ObserveStore(store_, {.user_namespaces = pool}), [](const NodeStore& store) {
           // Where the store can't be read, this says why.
           auto statistics = store.GetStatistics();
-          if (!statistics) return Result<Metrics>(statistics.error());
-          return Result<Metrics>(store.GetMetrics());
+          using Families = Result<std::vector<MetricFamily>>;
+          return statistics ? Families(store.GetMetrics()) : Families(statistics.error());
         }));
     if (!out.json()) {
-      out.WriteRaw(got.ToPrometheusText());
+      out.WriteRaw(ToPrometheusText(got));
       return ExitCode::kYes;
     }
     Json json = Json::object();
-    for (const MetricFamily& family : got.Families()) json[family.name] = SeriesJson(family);
+    for (const MetricFamily& family : got) json[family.name] = SeriesJson(family);
     out.WriteJson(json);
     return ExitCode::kYes;
   }

@@ -261,7 +261,7 @@ class PreloadRemoveCall final : public LedgerChange {
 };
 
 // `confirm` and `close`.
-template <Settled kSettled>
+template <bool kCloses>
 class PreloadSettleCall final : public LedgerChange {
  public:
   void Declare(Flags& flags) override {
@@ -332,8 +332,6 @@ class PreloadSettleCall final : public LedgerChange {
   }
 
  private:
-  static constexpr bool kCloses = kSettled == Settled::kClosed;
-
   // Whether it was presumed.
   Result<bool> SettleOne(Writer& writer, const PreloadedImage& entry) const {
     if (kCloses) {
@@ -398,13 +396,13 @@ preload add`. 1 if one was not in the ledger.)",
             .notes = patterns,
             .examples = "waybill preload confirm 'registry.k8s.io/*' --reason 'the image of "
                         "the node has them'",
-            .call = New<PreloadSettleCall<Settled::kPreloaded>>},
+            .call = New<PreloadSettleCall<false>>},
            {.name = "close",
             .summary = "state that presumed images are not: closed until a pod proves "
                        "credentials",
             .notes = patterns,
             .examples = "waybill preload close --all --reason 'nobody knows where they came from'",
-            .call = New<PreloadSettleCall<Settled::kClosed>>}},
+            .call = New<PreloadSettleCall<true>>}},
       .default_action = "list"};
 }
 

@@ -104,7 +104,8 @@ class RuntimesLoadCall final : public StoreCall {
     auto handlers = TRY(status_ ? ReadRuntimeHandlers(*status_, config_)
                                 : cri_.ListHandlers(config_, !change_.allow_empty));
     auto report = WithStore(OwnStore(store_), [&](NodeStore& store) {
-      return store.ReplaceRuntimeHandlers(handlers, change_);
+      return store.Call(SetRuntimes{
+          .handlers = handlers, .allow_empty = change_.allow_empty, .dry_run = change_.dry_run});
     });
     if (!report) return cri_.About(report.error());
     Json answer = JsonOf(*report);

@@ -22,7 +22,7 @@ class TrustCall final : public StoreCall {
                  ": all images;\n"
                  "with --clear")
         .TakesSetting();
-    flags.Switch("--adopt", &options_.adopt,
+    flags.Switch("--adopt", &options_.allow_all,
                  "with --images: its images without a record are preloaded");
     flags.Switch("--allow-empty", &options_.allow_empty, "accept an empty list of images");
     flags.Switch("--dry-run", &options_.dry_run,
@@ -40,7 +40,7 @@ class TrustCall final : public StoreCall {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    options_.images_on_node = TRY(images_.ReadIfGiven());
+    options_.images = TRY(images_.ReadIfGiven());
     if (!clear_) {
       auto trust = TRY(WithStore(ObserveStore(store_), &NodeStore::GetTrust));
       Write(trust, {}, store_.rules(), out);
@@ -49,11 +49,8 @@ class TrustCall final : public StoreCall {
     std::optional<ClassifyReport> observed;
     Mode rules = store_.rules();
     auto trust = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<TrustState> {
-      observed = TRY(writer.Call(AcceptLoss{.reason = *reason_,
-                                            .images = options_.images_on_node,
-                                            .allow_all = options_.adopt,
-                                            .allow_empty = options_.allow_empty,
-                                            .dry_run = options_.dry_run}));
+      options_.reason = *reason_;
+      observed = TRY(writer.Call(options_));
       rules = writer.rules();
       return writer.store().GetTrust();
     });
@@ -72,7 +69,7 @@ class TrustCall final : public StoreCall {
     }
     out.WriteJson(answer);
     WriteDryRun(options_.dry_run, out);
-    if (observed && options_.images_on_node) WriteObserved(*observed, out);
+    if (observed && options_.images) WriteObserved(*observed, out);
     if (options_.dry_run) return;
     if (trust.distrustful) {
       out.Line("distrustful: {}", kDistrustMeans);
@@ -93,7 +90,7 @@ class TrustCall final : public StoreCall {
   }
 
   bool clear_ = false;
-  ClearOptions options_;
+  AcceptLoss options_;
   std::optional<std::string> reason_;
   ImagesFlags images_;
 };

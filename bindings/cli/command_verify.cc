@@ -13,8 +13,8 @@ class VerifyCall final : public StoreCall {
  public:
   Result<ExitCode> Run(Output& out) override {
     ProgressLine line("verifying", "bytes");
-    auto report = WithStore(ObserveStore(store_), [&](const NodeStore& store) {
-      return store.Verify(line.UntilStopped());
+    auto report = WithStore(ObserveStore(store_), [&](NodeStore& store) {
+      return store.Call(Verify(), line.UntilStopped());
     });
     line.Clear();
     if (!report && report.error().code == ErrorCode::kInvalidArgument) {

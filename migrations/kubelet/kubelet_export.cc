@@ -62,7 +62,7 @@ bool IsUtf8(const ImagePreloadedRecord& record) {
 
 class Exporter {
  public:
-  Exporter(const ExportContent& content, const ExportOptions& options, StagedFolders& staged,
+  Exporter(const ExportContent& content, const ExportKubeletFiles& options, StagedFolders& staged,
            const UsernsExport& id_mappings)
       : content_(content), options_(options), staged_(staged), id_mappings_(id_mappings) {
     for (const ImportedFile& file : content.imported) imported_.emplace(file.path, file.content);
@@ -162,8 +162,8 @@ class Exporter {
 
   // A record without credentials for each listed image of which nothing is known.
   Result<void> WriteUnknown() {
-    if (!options_.images_on_node || (!content_.has_evidence && !content_.distrustful)) return {};
-    for (const ListedImage& image : *options_.images_on_node) {
+    if (!options_.images || (!content_.has_evidence && !content_.distrustful)) return {};
+    for (const ListedImage& image : *options_.images) {
       if (image.id.empty() || IsPreloaded(image)) continue;
       ImagePulledRecord record;
       record.last_updated = content_.now;
@@ -337,7 +337,7 @@ class Exporter {
   }
 
   const ExportContent& content_;
-  const ExportOptions& options_;
+  const ExportKubeletFiles& options_;
   StagedFolders& staged_;
   const UsernsExport& id_mappings_;
   KubeletFolder folder_ = KubeletFolder::kPulling;
@@ -352,17 +352,17 @@ class Exporter {
 }  // namespace
 
 Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
-                                            const ExportOptions& options) {
+                                            const ExportKubeletFiles& options) {
   const std::string why = content.distrustful ? "is distrustful (" + content.distrust_reason + ")"
                                               : "knows which images are preloaded";
   const bool needs_list = content.distrustful || content.has_evidence;
-  if (needs_list && !options.images_on_node) {
+  if (needs_list && !options.images) {
     return Error{ErrorCode::kInvalidArgument,
                  "the store " + why + ", which a kubelet can't be told; nothing was exported",
                  "give the runtime's complete list of images: each one of which nothing is known "
                  "then gets a record without credentials"};
   }
-  if (needs_list && options.images_on_node->empty() && !options.allow_empty) {
+  if (needs_list && options.images->empty() && !options.allow_empty) {
     return EmptyList("the list of images on the node is", why, "nothing was exported");
   }
   auto staged = TRY(StagedFolders::Begin(options.kubelet_directory, content.now));

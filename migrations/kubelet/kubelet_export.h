@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "store/base/options.h"
 #include "store/images/image_row.h"
 #include "store/node/records/typed_tables.h"
+#include "waybill/calls.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -40,7 +40,7 @@ struct ExportContent {
 // Errors as in NodeStore::Export, and kOwned: another export into that directory is running. On an
 // error the folders are complete, old or new; they are the old ones while ID mappings are missing.
 Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
-                                            const ExportOptions& options);
+                                            const ExportKubeletFiles& options);
 
 }  // namespace waybill::internal
 

@@ -1,10 +1,8 @@
-// What each call does.
-
-#include <unistd.h>
+// What calls do that need no store, or a store of streams, and how the others reach their room:
+// store/node/facade/.
 
 #include <algorithm>
 #include <chrono>
-#include <tuple>
 #include <utility>
 
 #include "migrations/runtime/documents.h"
@@ -17,8 +15,8 @@
 #include "store/base/options.h"
 #include "store/base/try.h"
 #include "store/base/words.h"
+#include "store/node/facade/impl.h"
 #include "store/node/facade/node_store.h"
-#include "store/node/pulls/pull_error.h"
 #include "store/streaming/stream_url.h"
 #include "store/streaming/streaming_plan.h"
 #include "store/streaming/streaming_store.h"
@@ -28,29 +26,6 @@
 namespace waybill::door {
 
 namespace {
-
-Error Invalid(std::string what, std::string hint) {
-  return {ErrorCode::kInvalidArgument, std::move(what) + "; nothing was changed", std::move(hint)};
-}
-
-// Only the outcome of a call that answers nothing.
-Result<Nothing> Done(const Result<void>& result) {
-  if (!result) return result.error();
-  return Nothing();
-}
-
-ImageCopy CopyOf(const auto& call) {
-  ImageCopy copy{.runtime_handler = call.runtime_handler};
-  if constexpr (requires { call.image_ref; }) copy.image_ref = call.image_ref;
-  if constexpr (requires { ImageCopy{.image = call.image}; }) copy.image = call.image;
-  return copy;
-}
-
-ChangeOptions OptionsOf(const auto& call) {
-  ChangeOptions options{.dry_run = call.dry_run};
-  if constexpr (requires { call.allow_empty; }) options.allow_empty = call.allow_empty;
-  return options;
-}
 
 // Borrows what it is made of.
 class Credentials {
@@ -75,12 +50,6 @@ class Credentials {
 PullDecision Told(const Decision& decision) {
   return {decision.pull, std::string(CheckResultName(decision.result)),
           std::string(ReasonName(decision.reason)), std::string(ReasonText(decision.reason))};
-}
-
-void LeaveOutHashes(ImagePulledRecord& record) {
-  for (auto& [name, credentials] : record.credential_mapping) {
-    for (ImagePullSecret& secret : credentials.kubernetes_secrets) secret.credential_hash.clear();
-  }
 }
 
 }  // namespace
@@ -112,221 +81,6 @@ Result<Explain::Answer> Do(NodeStore& store, const Explain& call, const Progress
   return answer;
 }
 
-// --- Pulls ---------------------------------------------------------------------------------------
-
-Result<BeginPull::Answer> Do(NodeStore& store, const BeginPull& call, const Progress&) {
-  if (call.unless_running) {
-    TRY(store.PutIntent(CopyOf(call)));
-    return BeginPull::Answer();
-  }
-  const PullId pull = TRY(store.RecordPullIntent(CopyOf(call)));
-  return BeginPull::Answer{pull.value};
-}
-
-Result<EndPull::Answer> Do(NodeStore& store, const EndPull& call, const Progress&) {
-  const ImageCopy copy = CopyOf(call);
-  const PullDetails& details = call.details;
-  if (call.outcome == PullOutcome::kPulled) {
-    if (call.credentials && call.credentials->node_pods_accessible &&
-        !(call.credentials->kubernetes_secrets.empty() &&
-          call.credentials->kubernetes_service_accounts.empty())) {
-      return Invalid("everyPod beside Secrets or service accounts",
-                     "say which of them the pull used");
-    }
-    PullResult result{.pull = {call.pull},
-                      .image = details.listed,
-                      .terms = {.checker = details.verified_by, .good_until = details.valid_until}};
-    if (details.platform && details.manifest_digest.empty()) {
-      return Invalid("a platform without the digest of its manifest", "give manifestDigest, too");
-    }
-    if (!details.manifest_digest.empty()) {
-      result.manifest.emplace(details.manifest_digest, details.platform.value_or(Platform()));
-    }
-    return Done(store.RecordImagePulled(copy, call.credentials, result));
-  }
-  const PullFailure failure = call.outcome == PullOutcome::kFailed ? PullFailure::kFailed
-                              : call.outcome == PullOutcome::kNothing
-                                  ? PullFailure::kNothingTransferred
-                                  : PullFailure::kUnknown;
-  const auto named = FromWord<PullErrorClass>(details.error, "class of errors");
-  return Done(store.RecordImagePullError(
-      copy, {.failure = failure,
-             .error_class = named ? *named : ClassifyPullError(details.error),
-             .pull = {call.pull}}));
-}
-
-Result<ListPulls::Answer> Do(NodeStore& store, const ListPulls& call, const Progress&) {
-  ListPulls::Answer answer;
-  answer.pulls = TRY(store.ListOpenPulls());
-  if (!call.image) return answer;
-  // The default's pulls are stored without its name.
-  std::string handler = call.runtime_handler;
-  for (const RuntimeHandler& known : TRY(store.ListRuntimeHandlers())) {
-    if (known.is_default && known.name == handler) handler.clear();
-  }
-  std::erase_if(answer.pulls, [&](const UnresolvedPull& pull) {
-    return pull.anything || pull.image != *call.image || pull.runtime_handler != handler;
-  });
-  return answer;
-}
-
-Result<DropPulls::Answer> Do(NodeStore& store, const DropPulls& call, const Progress& progress) {
-  if ((call.pull != 0) == call.image.has_value()) {
-    return Invalid("name either one pull by its number, or an image string",
-                   "ListPulls has the pulls that are not resolved");
-  }
-  if (call.pull != 0) {
-    TRY(store.DropOpenPull({call.pull}, call.reason, OptionsOf(call)));
-    return DropPulls::Answer{1};
-  }
-  const ListPulls list{.image = call.image, .runtime_handler = call.runtime_handler};
-  const std::vector<UnresolvedPull> before = TRY(Do(store, list, progress)).pulls;
-  if (before.empty()) {
-    return Error{ErrorCode::kNotFound, "no pull of that image is unresolved; nothing was changed",
-                 "ListPulls has the pulls that are not resolved"};
-  }
-  DropPulls::Answer answer;
-  if (call.dry_run || store.settings().mode == Mode::kStrict) {
-    const std::string reason = call.dry_run && call.reason.empty() ? "dry run" : call.reason;
-    std::optional<Error> runs;
-    for (const UnresolvedPull& pull : before) {
-      const auto dropped = store.DropOpenPull(pull.id, reason, OptionsOf(call));
-      if (dropped) {
-        ++answer.dropped;
-      } else if (dropped.error().code == ErrorCode::kConflict) {
-        runs = dropped.error();
-      } else if (dropped.error().code != ErrorCode::kNotFound) {
-        return dropped.error();
-      }
-    }
-    if (answer.dropped == 0 && runs) return *std::move(runs);
-    return answer;
-  }
-  TRY(store.DeleteIntent({.image = *call.image, .runtime_handler = call.runtime_handler}));
-  const std::vector<UnresolvedPull> after = TRY(Do(store, list, progress)).pulls;
-  for (const UnresolvedPull& pull : before) {
-    const auto is_it = [&](const UnresolvedPull& left) { return left.id == pull.id; };
-    if (std::none_of(after.begin(), after.end(), is_it)) ++answer.dropped;
-  }
-  return answer;
-}
-
-// --- Images --------------------------------------------------------------------------------------
-
-Result<BeginList::Answer> Do(NodeStore& store, const BeginList&, const Progress&) {
-  const ListToken token = TRY(store.BeginList());
-  return BeginList::Answer{token};
-}
-
-Result<ClassifyImages::Answer> Do(NodeStore& store, const ClassifyImages& call, const Progress&) {
-  return store.ObserveImages(call.list, OptionsOf(call));
-}
-
-Result<ListImages::Answer> Do(NodeStore& store, const ListImages& call, const Progress&) {
-  ListImages::Answer answer;
-  if (call.image_ref.empty()) {
-    answer.records = TRY(store.ListRecords());
-    std::sort(answer.records.begin(), answer.records.end(), [](const auto& a, const auto& b) {
-      return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
-    });
-  } else {
-    auto record = store.GetRecord(CopyOf(call));
-    if (!record && record.error().code != ErrorCode::kNotFound) return record.error();
-    if (record) answer.records.push_back(*std::move(record));
-  }
-  if (!call.hashes) std::for_each(answer.records.begin(), answer.records.end(), LeaveOutHashes);
-  if (!call.image_ref.empty()) return answer;
-  answer.preloaded = TRY(store.ListLedger());
-  answer.quarantined = TRY(store.ListQuarantine());
-  return answer;
-}
-
-Result<AllowImage::Answer> Do(NodeStore& store, const AllowImage& call, const Progress&) {
-  if (call.only_unconfirmed) {
-    const bool was_presumed = TRY(store.SettlePresumed(
-        {.image_ref = call.image.id, .runtime_handler = call.image.runtime_handler},
-        Settled::kPreloaded, call.reason, OptionsOf(call)));
-    return AllowImage::Answer{was_presumed};
-  }
-  TRY(store.AddToLedger(call.image, call.source, call.reason, OptionsOf(call), call.pulled_too));
-  return AllowImage::Answer{true};
-}
-
-Result<DenyImage::Answer> Do(NodeStore& store, const DenyImage& call, const Progress&) {
-  const ImageCopy copy = CopyOf(call);
-  const auto changed =
-      call.only_unconfirmed
-          ? store.SettlePresumed(copy, Settled::kClosed, call.reason, OptionsOf(call))
-          : store.RemoveFromLedger(copy, call.reason, OptionsOf(call));
-  if (!changed) return changed.error();
-  return DenyImage::Answer{*changed};
-}
-
-Result<PutImage::Answer> Do(NodeStore& store, const PutImage& call, const Progress&) {
-  return Done(store.PutRecord(call.record, call.terms));
-}
-
-Result<DeleteImage::Answer> Do(NodeStore& store, const DeleteImage& call, const Progress&) {
-  return Done(store.DeleteRecord(CopyOf(call)));
-}
-
-Result<PruneBefore::Answer> Do(NodeStore& store, const PruneBefore& call, const Progress&) {
-  if (call.before.has_value() == call.token.has_value()) {
-    return Invalid("give either a time or a token", "BeginList draws a token");
-  }
-  return call.token ? store.Prune(call.images, *call.token, OptionsOf(call))
-                    : store.PruneBefore(call.images, *call.before, OptionsOf(call));
-}
-
-// --- Revocation ----------------------------------------------------------------------------------
-
-Result<Revoke::Answer> Do(NodeStore& store, const Revoke& call, const Progress&) {
-  return store.Forget(call.what, OptionsOf(call));
-}
-
-Result<RevokeMissing::Answer> Do(NodeStore& store, const RevokeMissing& call, const Progress&) {
-  return store.ReconcileInParts(call);
-}
-
-Result<ListRevocations::Answer> Do(NodeStore& store, const ListRevocations& call, const Progress&) {
-  ListRevocations::Answer answer;
-  answer.revocations = TRY(store.ListRevocations());
-  const auto in_order = [](const Revocation& one) {
-    return std::tie(one.commit, one.kind, one.who, one.image_ref, one.runtime_handler,
-                    one.credential_hash);
-  };
-  std::sort(answer.revocations.begin(), answer.revocations.end(),
-            [&](const auto& a, const auto& b) { return in_order(a) < in_order(b); });
-  for (Revocation& one : answer.revocations) {
-    if (!call.hashes) one.credential_hash.clear();
-  }
-  return answer;
-}
-
-// --- Runtime handlers ----------------------------------------------------------------------------
-
-Result<ListRuntimes::Answer> Do(NodeStore& store, const ListRuntimes&, const Progress&) {
-  ListRuntimes::Answer answer;
-  answer.handlers = TRY(store.ListRuntimeHandlers());
-  return answer;
-}
-
-Result<SetRuntimes::Answer> Do(NodeStore& store, const SetRuntimes& call, const Progress&) {
-  const int ways =
-      (call.handlers.empty() ? 0 : 1) + (call.status.empty() ? 0 : 1) + (call.off ? 1 : 0);
-  if (ways > 1) return Invalid("give only one of handlers, status and off", "");
-  if (call.off) {
-    CollapseReport collapsed = TRY(store.CollapseRuntimeHandlers(OptionsOf(call)));
-    return RuntimesReport{.changed = std::move(collapsed.handlers),
-                          .records_to_verify = collapsed.records_to_verify,
-                          .records_collapsed = collapsed.records,
-                          .intents_collapsed = collapsed.intents};
-  }
-  if (call.status.empty()) return store.ReplaceRuntimeHandlers(call.handlers, OptionsOf(call));
-  const auto handlers = TRY(DecodeRuntimeStatus(call.status));
-  return store.ReplaceRuntimeHandlers(handlers, OptionsOf(call));
-}
-
 // --- Pods in user namespaces ---------------------------------------------------------------------
 
 Result<ClaimUserNamespace::Answer> Do(NodeStore& store, const ClaimUserNamespace& call,
@@ -343,7 +97,7 @@ Result<ClaimUserNamespace::Answer> Do(NodeStore& store, const ClaimUserNamespace
 
 Result<ReleaseUserNamespace::Answer> Do(NodeStore& store, const ReleaseUserNamespace& call,
                                         const Progress&) {
-  if (call.lost && !call.pod_uid.empty()) return Invalid("give either podUid or lost", "");
+  if (call.lost && !call.pod_uid.empty()) return Invalid("give either podUid or lost");
   const auto released = call.lost ? store.ReleaseLostUserNamespaces(OptionsOf(call))
                                   : store.ReleaseUserNamespace(call.pod_uid, OptionsOf(call));
   if (!released) return released.error();
@@ -376,61 +130,8 @@ Result<CleanUpUserNamespaces::Answer> Do(NodeStore& store, const CleanUpUserName
 
 // --- The store -----------------------------------------------------------------------------------
 
-Result<GetStatus::Answer> Do(NodeStore& store, const GetStatus& call, const Progress&) {
-  GetStatus::Answer answer;
-  answer.counts = TRY(store.GetStatistics());
-  TrustState trust = TRY(store.GetTrust());
-  answer.store_uuid = answer.counts.store_uuid;
-  answer.schema_version = answer.counts.schema_version;
-  answer.commit = answer.counts.commit_sequence;
-  answer.settings = store.settings();
-  answer.settings.map_bytes = answer.counts.map_bytes;
-  answer.degraded = trust.distrustful;
-  if (store.owns()) answer.owner_pid = getpid();
-  if (call.brief) return answer;
-  answer.history = std::move(trust.journal);
-  if (store.owns()) answer.opening = store.recovery_report();
-  return answer;
-}
-
-Result<GetMetrics::Answer> Do(NodeStore& store, const GetMetrics&, const Progress&) {
-  return GetMetrics::Answer{store.GetMetrics().ToPrometheusText()};
-}
-
 Result<Flush::Answer> Do(NodeStore& store, const Flush&, const Progress&) {
   return Done(store.Flush());
-}
-
-Result<NoteUnrecordedPeriod::Answer> Do(NodeStore& store, const NoteUnrecordedPeriod& call,
-                                        const Progress&) {
-  return Done(store.NoteGap(call.reason));
-}
-
-Result<AcceptLoss::Answer> Do(NodeStore& store, const AcceptLoss& call, const Progress&) {
-  return store.ClearDistrust(call.reason, {.images_on_node = call.images,
-                                           .adopt = call.allow_all,
-                                           .allow_empty = call.allow_empty,
-                                           .dry_run = call.dry_run});
-}
-
-Result<Verify::Answer> Do(NodeStore& store, const Verify&, const Progress& progress) {
-  return store.Verify(progress);
-}
-
-Result<MakeBackup::Answer> Do(NodeStore& store, const MakeBackup& call, const Progress& progress) {
-  if (call.file.empty()) return store.MakeBackup();
-  if (!call.file.is_absolute()) {
-    return Invalid("the path of a backup must be absolute", "name the file from / on");
-  }
-  return store.WriteBackup(call.file, progress);
-}
-
-Result<ExportKubeletFiles::Answer> Do(NodeStore& store, const ExportKubeletFiles& call,
-                                      const Progress&) {
-  return store.Export({.kubelet_directory = call.kubelet_directory,
-                       .api_version = call.api_version,
-                       .images_on_node = call.images,
-                       .allow_empty = call.allow_empty});
 }
 
 // --- Without a store -----------------------------------------------------------------------------
@@ -466,7 +167,7 @@ Result<ChooseManifest::Answer> Do(const ChooseManifest& call, const Progress&) {
 
 Result<ParseImage::Answer> Do(const ParseImage& call, const Progress&) {
   const auto parts = PartsOfImage(call.image);
-  if (!parts) return Invalid("the image does not parse", "");
+  if (!parts) return Invalid("the image does not parse");
   return ParseImage::Answer{std::string(parts->name),   std::string(parts->domain),
                             std::string(parts->path),   std::string(parts->tag),
                             std::string(parts->digest), NormaliseImage(call.image).value_or("")};

@@ -162,22 +162,22 @@ Decision Store::MustPull(const ImageCopy& copy, const FetchCredentials& fetch) {
 }
 
 Result<PullId> Store::BeginPull(const ImageCopy& copy) {
-  return Inside(impl_->gate, [&] { return impl_->store->RecordPullIntent(copy); });
+  const auto begun = TRY(Call(waybill::BeginPull{
+      .image = std::string(copy.image), .runtime_handler = std::string(copy.runtime_handler)}));
+  return PullId{begun.pull};
 }
 
 Result<void> Store::EndPull(const ImageCopy& copy, PullId pull, PullOutcome outcome,
                             const std::optional<ImagePullCredentials>& credentials,
                             const PullDetails& details) {
-  return Inside(impl_->gate, [&]() -> Result<void> {
-    TRY(impl_->store->Call(waybill::EndPull{.image = std::string(copy.image),
-                                            .image_ref = std::string(copy.image_ref),
-                                            .runtime_handler = std::string(copy.runtime_handler),
-                                            .pull = pull.value,
-                                            .outcome = outcome,
-                                            .credentials = credentials,
-                                            .details = details}));
-    return {};
-  });
+  TRY(Call(waybill::EndPull{.image = std::string(copy.image),
+                            .image_ref = std::string(copy.image_ref),
+                            .runtime_handler = std::string(copy.runtime_handler),
+                            .pull = pull.value,
+                            .outcome = outcome,
+                            .credentials = credentials,
+                            .details = details}));
+  return {};
 }
 
 Result<UserNamespace> Store::ClaimUserNamespace(const UserNamespaceRequest& request) {

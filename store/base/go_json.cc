@@ -26,33 +26,20 @@ void AppendAscii(unsigned char byte, std::string& out) {
 }  // namespace
 
 std::size_t Utf8SequenceLength(std::string_view text) {
-  const auto at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (text.empty()) return 0;
-  const unsigned char first = at(0);
-  if (first < 0x80) return 1;
-
-  std::size_t length = 0;
-  // The range of the second byte excludes overlong forms, surrogates and all above U+10FFFF.
-  unsigned char low = 0x80;
-  unsigned char high = 0xbf;
-  if (first >= 0xc2 && first <= 0xdf) {
-    length = 2;
-  } else if (first >= 0xe0 && first <= 0xef) {
-    length = 3;
-    if (first == 0xe0) low = 0xa0;
-    if (first == 0xed) high = 0x9f;
-  } else if (first >= 0xf0 && first <= 0xf4) {
-    length = 4;
-    if (first == 0xf0) low = 0x90;
-    if (first == 0xf4) high = 0x8f;
-  } else {
-    return 0;
+  const auto at = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned first = at(0);
+  if (first < 0x80) return text.empty() ? 0 : 1;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((at(i) & 0xC0U) != 0x80U) return 0;
   }
-  if (text.size() < length || at(1) < low || at(1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if (at(i) < 0x80 || at(i) > 0xbf) return 0;
-  }
-  return length;
+  const unsigned second = at(1);  // overlong, surrogates, above U+10FFFF
+  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F)) return 0;
+  if ((first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) return 0;
+  return size;
 }
 
 std::size_t ValidUtf8Prefix(std::string_view text) {

@@ -61,7 +61,7 @@ struct TraceOptions {
   // A file of the caller's, 0600, outside the store's directory. With what was rotated (path.1, …)
   // and path.salt, which makes the pseudonyms of credentials. Empty: no trace.
   std::filesystem::path path = {};
-  // Bytes of one file, 256 KiB or more; files, 1 to kMaxTraceFiles.
+  // For tests alone: bytes of one file, 256 KiB or more; files, 1 to kMaxTraceFiles.
   std::uint64_t max_file_bytes = std::uint64_t{16} << 20;
   std::size_t files = 4;
   // How long an event may wait in memory; how often a thread looks for one. 1 ms to 1 h.
@@ -292,14 +292,6 @@ struct PulledManifest {
   Platform platform = {};
 };
 
-// What the runtime says of a pull that succeeded.
-struct PullResult {
-  PullId pull = {};                             // as RecordPullIntent returned it
-  std::optional<PulledManifest> manifest = {};  // which one of an index it was
-  std::optional<ListedImage> image = {};        // the runtime's entry, for the image's spellings
-  ProofTerms terms = {};  // who checked the credentials, and how long they last
-};
-
 // How a pull that did not succeed ended. Mode::kKubelet treats all alike.
 enum class PullFailure : std::uint8_t {
   kFailed,              // the runtime reports an error; something may have been transferred
@@ -317,44 +309,12 @@ enum class PullErrorClass : std::uint8_t {
   kOther,        // an error of none of these kinds
 };
 
-// How a pull did not succeed, and why.
-struct PullError {
-  PullFailure failure = PullFailure::kFailed;
-  PullErrorClass error_class = PullErrorClass::kUnknown;
-  PullId pull = {};  // 0: it is not named
-};
-
-// An operator's word on an image that is presumed preloaded.
-enum class Settled : std::uint8_t {
-  kPreloaded,  // it is known from now on, source "operator"
-  kClosed,     // it leaves the ledger; without a record it gets one without credentials
-};
-
-// How distrust is cleared (NodeStore::ClearDistrust).
-struct ClearOptions {
-  // The runtime's complete list. Its images that have neither record nor ledger entry get a record
-  // without credentials, or a ledger entry with `adopt`, and if the runtime pins them and no open
-  // pull names them. nullopt: the next list does that.
-  std::optional<std::vector<ListedImage>> images_on_node = std::nullopt;
-  bool adopt = false;  // the operator's word that no pod's credentials brought those images
-  bool allow_empty = false;
-  bool dry_run = false;
-};
-
 // Whether a store is distrustful, and its journal. The journal only grows, except that an
 // unfinished import leaves no entry if the same opening finishes it. Of more than kMaxTrustEvents
 // entries (waybill/limits.h), the oldest that are no longer a reason for distrust are deleted.
 struct TrustState {
   bool distrustful = false;
   std::vector<DegradedEvent> journal = {};  // oldest first
-};
-
-// What turning runtime classes off changed.
-struct CollapseReport {
-  std::uint64_t records = 0;  // taken from other handlers than the default
-  std::uint64_t intents = 0;
-  std::uint64_t records_to_verify = 0;     // under the default handler, without credentials now
-  std::vector<std::string> handlers = {};  // the handlers that had them
 };
 
 struct MigrateOptions {
@@ -380,18 +340,6 @@ struct RestoreOptions {
   // As in NodeStoreOptions. 0: as the replaced store remembers it, or else the backup; more if
   // needed.
   std::uint64_t map_bytes = 0;
-};
-
-struct ExportOptions {
-  // The directory that has or gets image_manager/. The kubelet must not be running.
-  std::filesystem::path kubelet_directory = {};
-  KubeletApiVersion api_version = KubeletApiVersion::kV1Beta1;
-  // The runtime's complete list. Required under Mode::kStrict, and if the store is distrustful:
-  // since the kubelet presumes an image without a record preloaded, each that has neither record
-  // nor ledger entry gets a record without credentials.
-  std::optional<std::vector<ListedImage>> images_on_node = std::nullopt;
-  // Accepts an empty list. Otherwise it is refused where the list is required.
-  bool allow_empty = false;
 };
 
 }  // namespace waybill

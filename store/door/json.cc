@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/base/go_json.h"
+
 namespace waybill::internal {
 
 namespace {
@@ -38,23 +40,6 @@ void AppendUtf8(std::string& to, std::uint32_t c) {
 
 }  // namespace
 
-std::size_t Utf8Length(std::string_view text) {
-  const auto at = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned first = at(0);
-  if (first < 0x80) return text.empty() ? 0 : 1;
-  if (first < 0xC2 || first > 0xF4) return 0;
-  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((at(i) & 0xC0U) != 0x80U) return 0;
-  }
-  const unsigned second = at(1);  // overlong, surrogates, above U+10FFFF
-  if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F)) return 0;
-  if ((first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) return 0;
-  return size;
-}
-
 void JsonWriter::String(std::string_view text) {
   Comma();
   to_ += '"';
@@ -63,7 +48,7 @@ void JsonWriter::String(std::string_view text) {
     to_.append(text, i, plain - i);
     if ((i = plain) == text.size()) break;
     const char c = text[i];
-    const std::size_t size = Utf8Length(text.substr(i));
+    const std::size_t size = Utf8SequenceLength(text.substr(i));
     if (size > 1) {
       to_.append(text, i, size);
     } else if (size == 0) {
@@ -151,7 +136,7 @@ bool JsonReader::String(std::string& text) {
       if (!Escape(text)) return false;
       continue;
     }
-    const std::size_t size = Utf8Length(text_.substr(at_));
+    const std::size_t size = Utf8SequenceLength(text_.substr(at_));
     if (size == 0) return Fail("invalid UTF-8");
     if (size == 1 && c < 0x20) return Fail("a control character in a string");
     text.append(text_, at_, size);

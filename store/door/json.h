@@ -146,9 +146,6 @@ class JsonReader {
   std::string path_;
 };
 
-// The length of the UTF-8 character at the start of `text`, or 0.
-std::size_t Utf8Length(std::string_view text);
-
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_DOOR_JSON_H_

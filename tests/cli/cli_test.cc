@@ -8,10 +8,11 @@
 
 #include "store/api/maintenance.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/forked_child.h"
+#include "tests/support/metrics.h"
 #include "tests/support/mounts.h"
+#include "tests/support/node_store.h"
 #include "waybill/waybill.h"
 
 namespace waybill {
@@ -34,10 +35,11 @@ bool Contains(const std::string& text, const std::string& part) {
 struct Owned {
   Owned() {
     BOOST_TEST(store.Start().exit_code == 0);
-    owner = NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()}).value();
+    owner = testing::NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()})
+                .value();
   }
   CliStore store;
-  std::unique_ptr<NodeStore> owner;
+  std::unique_ptr<testing::NodeStore> owner;
 };
 
 }  // namespace
@@ -206,10 +208,13 @@ BOOST_FIXTURE_TEST_CASE(an_owner_counts_how_pulls_failed, Owned) {
     const CommandResult result = store.Run("failed", failed);
     BOOST_TEST(result.exit_code == 0, result.err);
   }
-  const auto pulls = owner->GetMetrics().counters.value().pulls;
-  BOOST_TEST(pulls[1][static_cast<std::size_t>(PullErrorClass::kAuth)] == 2U);
-  BOOST_TEST(pulls[2][static_cast<std::size_t>(PullErrorClass::kUnavailable)] == 1U);
-  BOOST_TEST(pulls[1][static_cast<std::size_t>(PullErrorClass::kUnknown)] == 1U);
+  const auto metrics = owner->GetMetrics();
+  const auto ended = [&](std::string_view outcome, std::string_view error_class) {
+    return testing::ValueOf(metrics, "waybill_pulls_total", {outcome, error_class});
+  };
+  BOOST_TEST(ended("failed", "auth") == 2);
+  BOOST_TEST(ended("unknown", "unavailable") == 1);
+  BOOST_TEST(ended("failed", "unknown") == 1);
 }
 
 BOOST_AUTO_TEST_CASE(after_an_owner_commands_own_the_store_again) {
@@ -217,7 +222,8 @@ BOOST_AUTO_TEST_CASE(after_an_owner_commands_own_the_store_again) {
   BOOST_TEST(store.Start().exit_code == 0);
   {
     auto owner =
-        NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()}).value();
+        testing::NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()})
+            .value();
     BOOST_TEST(owner->Serve().has_value());
     BOOST_TEST(store.Run("observe", {"--begin"}).exit_code == 0);
   }

@@ -273,8 +273,8 @@ class Life {
   }
   void ClearDistrust() {
     Note("distrust is cleared");
-    ClearOptions options;
-    options.images_on_node = Listed();
+    AcceptLoss options;
+    options.images = Listed();
     options.allow_empty = true;
     Must(store_->ClearDistrust("it is whole", options));
   }
@@ -437,8 +437,8 @@ class Life {
     const std::filesystem::path kubelet = scratch_ / "kubelet";
     std::filesystem::remove_all(kubelet);
     std::filesystem::create_directory(kubelet);
-    const auto done = store_->Export(
-        {.kubelet_directory = kubelet, .images_on_node = Listed(), .allow_empty = true});
+    const auto done =
+        store_->Export({.kubelet_directory = kubelet, .images = Listed(), .allow_empty = true});
     if (!done) return;
     std::filesystem::remove_all(scratch_ / "stock");
     std::filesystem::create_directory(scratch_ / "stock");

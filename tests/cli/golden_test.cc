@@ -10,8 +10,8 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/cli_store.h"
+#include "tests/support/node_store.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/versions.h"
 #include "waybill/limits.h"

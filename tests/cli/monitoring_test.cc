@@ -12,6 +12,7 @@
 
 #include "store/base/metrics.h"
 #include "tests/support/cli_store.h"
+#include "tests/support/metrics.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/waybill.h"
 
@@ -54,7 +55,7 @@ Names RealNames() {
   store.Pull("r.example/a:1", "ref", NodeWide());
   Must(store->RecordImagePullError({.image = "r.example/b:1"}, {}));
   Names names;
-  for (const MetricFamily& family : store->GetMetrics().Families()) {
+  for (const MetricFamily& family : store->GetMetrics()) {
     auto& labels = names[family.name];
     for (const MetricFamily::Series& series : family.series) {
       for (const auto& [label, value] : series.labels) labels[label].insert(value);
@@ -120,21 +121,21 @@ BOOST_AUTO_TEST_CASE(promtool_finds_nothing_wrong_with_any_output) {
   BOOST_TEST(cli.Start().exit_code == 0);
   CheckedByPromtool(cli.Run("metrics").out);
   CheckedByPromtool(cli.Run("metrics", {"--no-user-namespaces"}).out);
-  CheckedByPromtool(Metrics().ToPrometheusText());
   for (const Mode rules : kBothRules) {
     ScratchStore store(rules);
-    CheckedByPromtool(store->GetMetrics().ToPrometheusText());
+    CheckedByPromtool(ToPrometheusText(store->GetMetrics()));
     store.Pull("r.example/a:1", "ref", NodeWide());
     Pod pod;
     store->EnsureImage({.image = "r.example/a:1", .image_ref = "ref"}, PullPolicy::kNever, pod);
-    CheckedByPromtool(store->GetMetrics().ToPrometheusText());
+    CheckedByPromtool(ToPrometheusText(store->GetMetrics()));
     Must(store->Close());
-    CheckedByPromtool(store->GetMetrics().ToPrometheusText());
+    CheckedByPromtool(ToPrometheusText(store->GetMetrics()));
   }
-  Metrics hostile;
-  hostile.readable = true;
-  hostile.records_by_handler = {{"", 1}, {"\xff\xfe", 2}, {"\"\\\n{}=,", 3}, {"\x01", 4}};
-  CheckedByPromtool(hostile.ToPrometheusText());
+  CheckedByPromtool(ToPrometheusText({{.name = "waybill_records",
+                                       .type = "gauge",
+                                       .help = "Labels that nobody expects.",
+                                       .series = {{{{"runtime_handler", "\"\\\n{}=,"}}, 3},
+                                                  {{{"runtime_handler", "\x01"}}, 4}}}}));
 }
 
 BOOST_AUTO_TEST_CASE(promtool_plays_the_rules) {

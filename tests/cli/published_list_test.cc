@@ -18,9 +18,9 @@
 #include "store/base/sha256.h"
 #include "store/base/timestamp.h"
 #include "store/engine/database/uuid.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/draw.h"
+#include "tests/support/node_store.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/waybill.h"
 

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/mounts.h"
+#include "tests/support/node_store.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"

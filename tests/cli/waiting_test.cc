@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "store/streaming/streaming_store.h"
 #include "tests/support/cli_store.h"
+#include "tests/support/node_store.h"
 #include "waybill/waybill.h"
 
 namespace waybill {
@@ -48,7 +48,8 @@ void UntilItWaits(const RunningCommand& command) {
 struct Owned {
   Owned() {
     BOOST_TEST(store.Start().exit_code == 0);
-    owner = NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()}).value();
+    owner = testing::NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()})
+                .value();
   }
   Strings Arguments(const Strings& command, const std::string& wait) const {
     Strings all = {WAYBILL_CLI, command[0], "--store", store.store(), "--wait", wait};
@@ -56,7 +57,7 @@ struct Owned {
     return all;
   }
   CliStore store;
-  std::unique_ptr<NodeStore> owner;
+  std::unique_ptr<testing::NodeStore> owner;
 };
 
 const Strings kIntent = {"intent", "--image", "app:v1"};

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
+using waybill::testing::NodeStore;
 
 struct CopyScene : Scene {
   CopyScene() { store.Stop(); }

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
 using internal::Table;
+using waybill::testing::NodeStore;
 
 ino_t InodeOf(const fs::path& path) {
   struct stat st {};

@@ -27,6 +27,7 @@ BOOST_AUTO_TEST_SUITE(lmdb_writes)
 namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
+using waybill::testing::NodeStore;
 
 std::string RefOf(int i) { return "sha256:" + Sha256Hex(std::to_string(i)); }
 std::string ImageOf(int i) { return "registry.example.com/app-" + std::to_string(i) + ":v1"; }

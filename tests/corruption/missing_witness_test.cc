@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
+using waybill::testing::NodeStore;
 
 struct WitnessScene : Scene {
   // The data.mdb of each state that a history leaves, in which kSecretA is revoked in the end.

@@ -19,6 +19,7 @@ BOOST_AUTO_TEST_SUITE(rolled_back)
 namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
+using waybill::testing::NodeStore;
 
 enum class Moment : std::uint8_t { kNew, kOld, kRemoved };
 constexpr Moment kMoments[] = {Moment::kNew, Moment::kOld, Moment::kRemoved};

@@ -8,12 +8,12 @@
 #include "store/api/maintenance.h"
 #include "store/base/options.h"
 #include "store/engine/recovery/witness.h"
-#include "store/node/facade/node_store.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/versions.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
+using waybill::testing::NodeStore;
 
 constexpr std::string_view kOtherImage = "registry.example.com/team/other:v1";
 constexpr std::string_view kUnknownRef = "sha256:none";

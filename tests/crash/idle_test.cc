@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "store/door/calls.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/metrics.h"
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
@@ -46,8 +48,6 @@ constexpr const char* kNever = "registry.example/never:v1";
 constexpr const char* kPod = "0b9a4c0e-5f0a-4a3b-9a57-1d4c7a8b9c0d";
 const ImageCopy kPulled = {.image = kImage, .image_ref = kRef};
 const ImageCopy kUnknown = {.image = kNever, .image_ref = kNowhere};
-const ImageCopy kOfNoHandler = {.image = kImage, .image_ref = kRef, .runtime_handler = "none"};
-const ImageCopy kNoRef = {.image = kImage};
 
 ExistingCredentials Truth() {
   ExistingCredentials truth;
@@ -246,169 +246,114 @@ BOOST_FIXTURE_TEST_CASE(one_that_changes_something_is_durable, Node) {
 
 namespace {
 
-// Whether it did what its row says.
-using Call = std::function<bool(Node&)>;
 struct Row {
-  const char* what;
-  Call call;
+  std::string what;
+  std::function<bool(Node&)> call;  // whether it did what its row says
 };
 
-template <typename T>
-bool Done(const Result<T>& result) {
+// A list that it needs began just before.
+template <typename C>
+bool Succeeds(Node& node, C call) {
+  if constexpr (requires { call.list.token; }) call.list.token = Must(node->BeginList());
+  if constexpr (requires { call.token.commit; }) call.token = Must(node->BeginList());
+  if constexpr (requires { call.token->commit; }) call.token = Must(node->BeginList());
+  const auto result = node->Call(call);
   if (!result) BOOST_TEST_MESSAGE(result.error().ToString());
   return result.has_value();
 }
-template <typename T>
-bool Refused(const Result<T>& result) {
-  return !result.has_value();
+template <typename C>
+Row Does(const C& call) {
+  return {std::string(internal::TypeName<C>()) + " " + internal::ToJson(call),
+          [call](Node& node) { return Succeeds(node, call); }};
+}
+template <typename C>
+Row Refuses(const C& call) {
+  return {"no " + std::string(internal::TypeName<C>()) + " " + internal::ToJson(call),
+          [call](Node& node) { return !Succeeds(node, call); }};
 }
 
 const std::vector<RuntimeHandler> kHandlers = {
     {.name = "runc", .is_default = true, .user_namespaces = true}};
-constexpr ChangeOptions kDry = {.dry_run = true};
 
 UserNamespaceRequest OfPod(const char* pod_uid) {
   return {.pod_uid = pod_uid, .host_users = false};
 }
 
 // What a call does the second time, where the first may have changed something.
-const std::vector<Row>& Rows() {
-  static const std::vector<Row> rows = {
-      {"a decision",
-       [](Node& node) {
-         static_cast<void>(DecisionOf(*node, kPulled));
-         return true;
-       }},
-      {"EnsureImage",
-       [](Node& node) {
-         Pod pod;
-         node->EnsureImage(kUnknown, PullPolicy::kNever, pod);
-         return true;
-       }},
-      {"Flush", [](Node& node) { return Done(node->Flush()); }},
-      {"an intent for no handler",
-       [](Node& node) { return Refused(node->RecordPullIntent(kOfNoHandler)); }},
-      {"a pull without a ref",
-       [](Node& node) { return Refused(node->RecordImagePulled(kNoRef, {})); }},
-      {"the end of no pull",
-       [](Node& node) { return Done(node->RecordImagePullFailed(kUnknown)); }},
-      {"ObserveImages", [](Node& node) { return Done(node.Observe()); }},
-      {"ObserveImages, dry",
-       [](Node& node) {
-         return Done(node->ObserveImages({.images = {{.id = kNowhere, .repo_tags = {kNever}}},
-                                          .token = Must(node->BeginList()),
-                                          .complete = true},
-                                         kDry));
-       }},
+std::vector<Row> Rows() {
+  const ImageList listed{.images = Images(), .complete = true};
+  const ImageList unknown{.images = {{.id = kNowhere, .repo_tags = {kNever}}}, .complete = true};
+  const Revocation of_secret{.kind = RevocationKind::kSecret,
+                             .who = {.namespace_name = "ns", .name = "secret"}};
+  return {
+      Does(MustPull{.image = kImage, .image_ref = kRef}),
+      Does(EnsureImage{.pull_policy = PullPolicy::kNever,
+                       .question = {.image = kNever, .image_ref = kNowhere}}),
+      Does(Explain{.image = kImage, .image_ref = kRef}),
+      Does(Flush()),
+      Refuses(BeginPull{.image = kImage, .runtime_handler = "none"}),
+      Refuses(BeginPull{.image = kImage, .runtime_handler = "none", .unless_running = true}),
+      Refuses(EndPull{.image = kImage, .outcome = PullOutcome::kPulled}),
+      Does(EndPull{.image = kNever, .image_ref = kNowhere, .outcome = PullOutcome::kFailed}),
+      Does(ListPulls()),
+      Refuses(DropPulls{.pull = 99, .reason = "a test"}),
+      Refuses(DropPulls{.image = kImage, .reason = "a test"}),
+      Does(ClassifyImages{.list = listed}),
+      Does(ClassifyImages{.list = unknown, .dry_run = true}),
       {"a list from the future",
        [](Node& node) {
          ListToken token = Must(node->BeginList());
          ++token.commit;
-         return Refused(node.Observe(token));
+         return !node.Observe(token).has_value();
        }},
-      {"ListOpenPulls", [](Node& node) { return Done(node->ListOpenPulls()); }},
-      {"DropOpenPull", [](Node& node) { return Refused(node->DropOpenPull({99}, "a test")); }},
-      {"ListLedger", [](Node& node) { return Done(node->ListLedger()); }},
-      {"AddToLedger, dry",
-       [](Node& node) {
-         return Done(node->AddToLedger({.id = kNowhere}, "test", "a test", kDry));
-       }},
-      {"AddToLedger", [](Node& node) { return Refused(node->AddToLedger({}, "test", "a test")); }},
-      {"RemoveFromLedger",
-       [](Node& node) { return Done(node->RemoveFromLedger(kUnknown, "a test")); }},
-      {"RemoveFromLedger, dry",
-       [](Node& node) {
-         return Done(node->RemoveFromLedger({.image_ref = RefOf(1)}, "a test", kDry));
-       }},
-      {"SettlePresumed",
-       [](Node& node) { return Done(node->SettlePresumed(kPulled, Settled::kClosed, "a test")); }},
-      {"Explain", [](Node& node) { return Done(node->Explain(kPulled)); }},
-      {"ForgetSecret, dry",
-       [](Node& node) {
-         return Done(node->ForgetSecret({.namespace_name = "ns", .name = "secret"}, kDry));
-       }},
-      {"ForgetNamespace", [](Node& node) { return Refused(node->ForgetNamespace("")); }},
-      {"Reconcile, dry",
-       [](Node& node) {
-         return Done(
-             node->Reconcile({}, Must(node->BeginList()), {.allow_empty = true, .dry_run = true}));
-       }},
-      {"Reconcile with nothing",
-       [](Node& node) { return Refused(node->Reconcile({}, Must(node->BeginList()))); }},
-      {"ListRevocations", [](Node& node) { return Done(node->ListRevocations()); }},
-      {"Prune", [](Node& node) { return Done(node->Prune(Images(), Must(node->BeginList()))); }},
-      {"Prune, dry",
-       [](Node& node) {
-         return Done(
-             node->Prune({}, Must(node->BeginList()), {.allow_empty = true, .dry_run = true}));
-       }},
-      {"Prune with nothing",
-       [](Node& node) { return Refused(node->Prune({}, Must(node->BeginList()))); }},
-      {"PruneBefore",
-       [](Node& node) { return Done(node->PruneBefore(Images(), node.clock().Now())); }},
-      {"GetRecord", [](Node& node) { return Done(node->GetRecord(kPulled)); }},
-      {"ListRecords", [](Node& node) { return Done(node->ListRecords()); }},
-      {"PutRecord",
-       [](Node& node) { return Refused(node->PutRecord({.runtime_handler = "none"})); }},
-      {"DeleteRecord", [](Node& node) { return Done(node->DeleteRecord(kUnknown)); }},
-      {"HasIntent", [](Node& node) { return Done(node->HasIntent(kPulled)); }},
-      {"ListIntents", [](Node& node) { return Done(node->ListIntents()); }},
-      {"PutIntent for no handler",
-       [](Node& node) { return Refused(node->PutIntent(kOfNoHandler)); }},
-      {"DeleteIntent", [](Node& node) { return Done(node->DeleteIntent(kPulled)); }},
-      {"ListQuarantine", [](Node& node) { return Done(node->ListQuarantine()); }},
-      {"ListPreloaded", [](Node& node) { return Done(node->ListPreloaded()); }},
-      {"ListRuntimeHandlers", [](Node& node) { return Done(node->ListRuntimeHandlers()); }},
-      {"ReplaceRuntimeHandlers",
-       [](Node& node) { return Done(node->ReplaceRuntimeHandlers(kHandlers)); }},
-      {"ReplaceRuntimeHandlers, dry",
-       [](Node& node) { return Done(node->ReplaceRuntimeHandlers({{.name = "kata"}}, kDry)); }},
-      {"ReplaceRuntimeHandlers with nothing",
-       [](Node& node) { return Refused(node->ReplaceRuntimeHandlers({})); }},
-      {"CollapseRuntimeHandlers",
-       [](Node& node) { return Done(node->CollapseRuntimeHandlers(kDry)); }},
-      {"GetOrCreateUserNamespace",
-       [](Node& node) { return Done(node->GetOrCreateUserNamespace(OfPod(kPod))); }},
-      {"GetOrCreateUserNamespace, malformed",
-       [](Node& node) { return Refused(node->GetOrCreateUserNamespace(OfPod("a/b"))); }},
-      {"GetUserNamespace", [](Node& node) { return Done(node->GetUserNamespace(kPod)); }},
-      {"GetUserNamespace, malformed",
-       [](Node& node) { return Refused(node->GetUserNamespace("a/b")); }},
-      {"ReleaseUserNamespace",
-       [](Node& node) { return Done(node->ReleaseUserNamespace("no-pod")); }},
-      {"ReleaseUserNamespace, dry",
-       [](Node& node) { return Done(node->ReleaseUserNamespace(kPod, kDry)); }},
-      {"ListUserNamespaces", [](Node& node) { return Done(node->ListUserNamespaces()); }},
-      {"ListHeldPods", [](Node& node) { return Done(node->ListHeldPods()); }},
-      {"CleanUpUserNamespaces",
-       [](Node& node) {
-         return Done(node->CleanUpUserNamespaces({kPod}, {}, Must(node->BeginList())));
-       }},
-      {"CleanUpUserNamespaces, dry",
-       [](Node& node) {
-         return Done(node->CleanUpUserNamespaces({"other"}, {}, Must(node->BeginList()), kDry));
-       }},
-      {"AdoptUserNamespace",
-       [](Node& node) { return Refused(node->AdoptUserNamespace(kPod, 1, 1)); }},
-      {"AdoptUserNamespace of its own",
+      Does(ListImages()),
+      Does(ListImages{.image_ref = kRef}),
+      Does(AllowImage{.image = {.id = kNowhere}, .reason = "a test", .dry_run = true}),
+      Refuses(AllowImage{.reason = "a test"}),
+      Does(DenyImage{.image_ref = kNowhere, .reason = "a test"}),
+      Does(DenyImage{.image_ref = RefOf(1), .reason = "a test", .dry_run = true}),
+      Does(DenyImage{.image_ref = kRef, .reason = "a test", .only_unconfirmed = true}),
+      Refuses(PutImage{.record = {.runtime_handler = "none"}}),
+      Does(DeleteImage{.image_ref = kNowhere}),
+      Does(PruneBefore{.images = Images(), .token = ListToken()}),
+      Does(PruneBefore{.token = ListToken(), .allow_empty = true, .dry_run = true}),
+      Refuses(PruneBefore{.token = ListToken()}),
+      {"PruneBefore a time",
+       [](Node& node) { return node->PruneBefore(Images(), node.clock().Now()).has_value(); }},
+      Does(Revoke{.what = of_secret, .dry_run = true}),
+      Refuses(Revoke{.what = {.kind = RevocationKind::kNamespace}}),
+      Does(RevokeMissing{.allow_empty = true, .dry_run = true}),
+      Refuses(RevokeMissing()),
+      Does(ListRevocations()),
+      Does(ListRuntimes()),
+      Does(SetRuntimes{.handlers = kHandlers}),
+      Does(SetRuntimes{.handlers = {{.name = "kata"}}, .dry_run = true}),
+      Refuses(SetRuntimes()),
+      Does(SetRuntimes{.off = true, .dry_run = true}),
+      Does(ClaimUserNamespace{.pod_uid = kPod, .host_users = false}),
+      Refuses(ClaimUserNamespace{.pod_uid = "a/b", .host_users = false}),
+      Does(ReleaseUserNamespace{.pod_uid = "no-pod"}),
+      Does(ReleaseUserNamespace{.pod_uid = kPod, .dry_run = true}),
+      Does(ReleaseUserNamespace{.lost = true}),
+      Does(CleanUpUserNamespaces{.existing = {kPod}}),
+      Does(CleanUpUserNamespaces{.existing = {"other"}, .dry_run = true}),
+      Refuses(AssignUserNamespace{.pod_uid = kPod, .host_id = 1, .length = 1}),
+      {"AssignUserNamespace of its own",
        [](Node& node) {
          const auto own = Must(node->GetUserNamespace(kPod));
-         return Done(node->AdoptUserNamespace(kPod, own.host_id, own.length));
+         return node->AdoptUserNamespace(kPod, own.host_id, own.length).has_value();
        }},
-      {"ReleaseLostUserNamespaces",
-       [](Node& node) { return Done(node->ReleaseLostUserNamespaces()); }},
-      {"GetUserNamespaceStatistics",
-       [](Node& node) { return Done(node->GetUserNamespaceStatistics()); }},
-      {"GetStatistics", [](Node& node) { return Done(node->GetStatistics()); }},
-      {"GetMetrics", [](Node& node) { return node->GetMetrics().readable; }},
-      {"Verify", [](Node& node) { return Done(node->Verify()); }},
-      {"GetTrust", [](Node& node) { return Done(node->GetTrust()); }},
-      {"ClearDistrust, dry",
-       [](Node& node) { return Done(node->ClearDistrust("a test", {.dry_run = true})); }},
-      {"ClearDistrust without a reason",
-       [](Node& node) { return Refused(node->ClearDistrust("")); }},
+      Does(ListUserNamespaces()),
+      Does(GetStatus()),
+      Does(GetMetrics()),
+      Does(Verify()),
+      Does(AcceptLoss{.reason = "a test", .dry_run = true}),
+      Refuses(AcceptLoss()),
+      {"what no call reads",
+       [](Node& node) {
+         return node->HasIntent(kPulled) && node->ListIntents() && node->ListPreloaded();
+       }},
   };
-  return rows;
 }
 
 }  // namespace
@@ -418,7 +363,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_only_counted_is_not_committed_at_the_end, Node) 
   const std::uint64_t before = commits();
   ExpectError((*this)->GetOrCreateUserNamespace(OfPod("a/b")), ErrorCode::kInvalidArgument);
   static_cast<void>(DecisionOf(**this, kPulled));
-  BOOST_TEST((*this)->GetMetrics().counters->id_range_failures == 1U);
+  BOOST_TEST(ValueOf((*this)->GetMetrics(), "waybill_id_range_failures_total") == 1);
   Open();
   BOOST_TEST(commits() == before);
 }

@@ -58,7 +58,7 @@ class LiveObserver {
 };
 
 // A store that was just made may not have its witness yet.
-void RequireSound(const NodeStore& store, bool just_made, const std::string& context) {
+void RequireSound(NodeStore& store, bool just_made, const std::string& context) {
   const OpeningReport& report = store.recovery_report();
   BOOST_TEST_CONTEXT(context) {
     BOOST_TEST(!report.set_aside);

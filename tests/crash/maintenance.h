@@ -8,8 +8,8 @@
 #include <functional>
 #include <span>
 
-#include "store/node/facade/node_store.h"
 #include "tests/crash/stage.h"
+#include "tests/support/node_store.h"
 #include "tests/support/versions.h"
 
 namespace waybill::testing {

@@ -9,10 +9,10 @@
 #include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_file.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/damage.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/model.h"
+#include "tests/support/node_store.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/values.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::testing {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "store/node/facade/node_store.h"
 #include "tests/crash/workload.h"
 #include "tests/support/model.h"
+#include "tests/support/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::testing {

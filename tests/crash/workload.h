@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/known_images.h"
+#include "tests/support/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::testing {

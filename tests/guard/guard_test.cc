@@ -27,8 +27,8 @@
 #include "store/base/sha256.h"
 #include "store/base/trace.h"
 #include "store/base/words.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/allocations.h"
+#include "tests/support/node_store.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"
@@ -44,6 +44,7 @@ using waybill::guard::Guard;
 using waybill::guard::GuardOptions;
 using waybill::guard::HoleKind;
 using waybill::guard::RecordFiles;
+using waybill::testing::NodeStore;
 
 using Strings = std::vector<std::string>;
 using CredentialsByName = std::map<std::string, ImagePullCredentials>;
@@ -203,7 +204,7 @@ class Node {
     guard_.reset();
   }
   Guard& guard() { return *guard_; }
-  NodeStore& its_store() { return guard_->store(); }
+  waybill::NodeStore& its_store() { return guard_->store(); }
   std::ptrdiff_t RecordsOnNode() {
     const auto records = Must(its_store().ListRecords());
     return std::count_if(records.begin(), records.end(),
@@ -215,7 +216,10 @@ class Node {
     return Must(its_store().GetRecord({.image_ref = Ref(digit)})).credential_mapping;
   }
   bool HasPull(const std::string& image) { return Must(its_store().HasIntent({.image = image})); }
-  void ForgetA() { Must(its_store().ForgetSecret({.namespace_name = "a", .name = "pull"})); }
+  void Forgets(RevocationKind kind, const CredentialName& who) {
+    Must(its_store().Call(Revoke{.what = {.kind = kind, .who = who}}));
+  }
+  void ForgetA() { Forgets(RevocationKind::kSecret, {.namespace_name = "a", .name = "pull"}); }
   std::vector<UnresolvedPull> OpenPulls() { return Must(its_store().ListOpenPulls()); }
 
   // A pull, as the guard sees it: its intent comes, and goes.
@@ -851,7 +855,7 @@ BOOST_AUTO_TEST_CASE(nor_does_a_wrong_list_while_it_runs) {
       node.Start();
       node.List({all[0]});
       BOOST_TEST(node.RecordsOnNode() == 1);
-      if (forgets) Must(node.its_store().ForgetNamespace("a"));
+      if (forgets) node.Forgets(RevocationKind::kNamespace, {.namespace_name = "a"});
       node.List(all);
       BOOST_TEST(Must(node.its_store().ListLedger()).empty());
       for (const bool killed : {false, true}) {
@@ -979,7 +983,8 @@ BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
   BOOST_TEST(node.IsClosedToAll('1'));
   BOOST_TEST(node.IsClosedToAll('2'));
   // An operator settles it; the placeholder of the preloaded image goes with the next list.
-  Must(node.its_store().ClearDistrust("looked", {.images_on_node = node.images, .adopt = true}));
+  Must(node.its_store().Call(
+      AcceptLoss{.reason = "looked", .images = node.images, .allow_all = true}));
   node.List();
   BOOST_TEST(!node.Record(Ref('2')));
   BOOST_TEST(node.IsClosedToAll('1'));
@@ -1061,7 +1066,7 @@ BOOST_AUTO_TEST_CASE(what_is_forgotten_stays_so_while_the_files_say_it) {
   node.clock().Reboot();
   node.clock().AdvanceSeconds(31 * 86400);
   const auto guard = Must(Guard::Start(options()));
-  BOOST_TEST(Must(guard->store().ListRevocations()).size() == 1U);
+  BOOST_TEST(Must(guard->store().Call(ListRevocations())).revocations.size() == 1U);
   BOOST_TEST(node.Record(Ref('1'))->credential_mapping[kApp].empty());
 }
 

@@ -53,12 +53,6 @@ std::string Describe(const RuntimesReport& report) {
          (report.turned_on ? ", turned on" : "");
 }
 
-std::string Describe(const CollapseReport& report) {
-  return std::to_string(report.records) + " records and " + std::to_string(report.intents) +
-         " intents of " + Join(report.handlers) + ", " + std::to_string(report.records_to_verify) +
-         " to verify";
-}
-
 std::string Describe(const RevokeReport& report) {
   return std::to_string(report.records) + " records, " + std::to_string(report.secrets) +
          " secrets, " + std::to_string(report.service_accounts) + " service accounts, " +

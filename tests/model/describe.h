@@ -21,7 +21,6 @@ std::string Describe(const Decision& decision);
 std::string Describe(const PruneReport& report);
 std::string Describe(const ClassifyReport& report);
 std::string Describe(const RuntimesReport& report);
-std::string Describe(const CollapseReport& report);
 std::string Describe(const RevokeReport& report);
 std::string Describe(const RevokeMissingReport& report);
 std::string Describe(const AgeLimits& ages);

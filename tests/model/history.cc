@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
-#include "store/base/metrics.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
+#include "tests/support/metrics.h"
 #include "tests/support/pod.h"
 
 namespace waybill::testing {
@@ -213,7 +213,14 @@ void History::EnsureStep() {
 }
 
 void History::CompareMetrics(Side& side) {
-  const Metrics got = side.store->GetMetrics();
+  const Metrics metrics = side.store->GetMetrics();
+  const Counted got = CountedIn(metrics);
+  const auto count = [&](std::string_view name) {
+    return static_cast<std::uint64_t>(ValueOf(metrics, name));
+  };
+  const std::uint64_t pulls = count("kubelet_imagemanager_ondisk_pullintents");
+  const std::uint64_t records = count("kubelet_imagemanager_ondisk_pulledrecords");
+  const std::uint64_t others = count("waybill_nondefault_runtime_handler_images");
   const Model& model = side.model;
   Expect(got.mustpull_checks == model.metrics().mustpull_checks, side,
          "the counters of checks differ");
@@ -221,19 +228,17 @@ void History::CompareMetrics(Side& side) {
          "the counters of requests differ");
   std::uint64_t nondefault = 0;
   for (const auto& [copy, record] : model.records()) nondefault += copy.second.empty() ? 0U : 1U;
-  Expect(got.ondisk_pullintents == model.CountPulls() &&
-             got.ondisk_pulledrecords == model.records().size() &&
-             got.nondefault_runtime_handler_images == nondefault,
+  Expect(pulls == model.CountPulls() && records == model.records().size() && others == nondefault,
          side,
-         "the gauges differ: " + std::to_string(got.ondisk_pullintents) + " open pulls, " +
-             std::to_string(got.ondisk_pulledrecords) + " records and " +
-             std::to_string(got.nondefault_runtime_handler_images) +
-             " of other handlers instead of " + std::to_string(model.CountPulls()) + ", " +
-             std::to_string(model.records().size()) + " and " + std::to_string(nondefault));
+         "the gauges differ: " + std::to_string(pulls) + " open pulls, " + std::to_string(records) +
+             " records and " + std::to_string(others) + " of other handlers instead of " +
+             std::to_string(model.CountPulls()) + ", " + std::to_string(model.records().size()) +
+             " and " + std::to_string(nondefault));
   const double in_flight = 100.0 * static_cast<double>(model.in_flight()) / 65536.0;
-  Expect(got.inmemory_pullintents_usage_percent == in_flight, side,
-         "the pulls in flight differ: " + std::to_string(got.inmemory_pullintents_usage_percent) +
-             " instead of " + std::to_string(in_flight));
+  const double usage = ValueOf(metrics, "kubelet_imagemanager_inmemory_pullintents_usage_percent");
+  Expect(usage == in_flight, side,
+         "the pulls in flight differ: " + std::to_string(usage) + " instead of " +
+             std::to_string(in_flight));
 }
 
 void History::CompareStep() {

@@ -15,10 +15,10 @@
 
 #include "store/base/options.h"
 #include "store/base/words.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/model.h"
+#include "tests/support/node_store.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 

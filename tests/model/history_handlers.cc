@@ -108,7 +108,7 @@ void History::CollapseHandlers() {
       continue;
     }
     const Model before = side.model;
-    const CollapseReport expected = side.model.Collapse();
+    const RuntimesReport expected = side.model.Collapse();
     if (!result) Expect(false, side, result.error().ToString());
     Expect(rehearsed && Describe(*rehearsed) == Describe(*result), side,
            "the dry run said otherwise");

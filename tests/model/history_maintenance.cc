@@ -5,10 +5,10 @@
 
 #include "store/api/maintenance.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/model/history.h"
+#include "tests/support/node_store.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"

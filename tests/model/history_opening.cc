@@ -4,11 +4,11 @@
 #include "store/base/options.h"
 #include "store/base/policy.h"
 #include "store/base/words.h"
-#include "store/node/facade/node_store.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/model/history.h"
 #include "tests/support/kubelet_dir.h"
+#include "tests/support/node_store.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 
@@ -177,11 +177,11 @@ void History::CompareOpened(Side& side, const OpeningReport& report, const Model
 }
 
 void History::ClearDistrustStep() {
-  ClearOptions options{.allow_empty = true};
-  if (draw_.OneIn(2)) options.images_on_node = DrawImagesOnNode(draw_);
-  options.adopt = options.images_on_node && draw_.OneIn(2);
-  Note(std::string("clear distrust") + (options.adopt ? ", adopting" : "") +
-       (options.images_on_node ? DescribeListed(*options.images_on_node) : ", without a list"));
+  AcceptLoss options{.allow_empty = true};
+  if (draw_.OneIn(2)) options.images = DrawImagesOnNode(draw_);
+  options.allow_all = options.images && draw_.OneIn(2);
+  Note(std::string("clear distrust") + (options.allow_all ? ", adopting" : "") +
+       (options.images ? DescribeListed(*options.images) : ", without a list"));
   for (Side& side : sides_) {
     const auto cleared = side.store->ClearDistrust("an operator looked", options);
     if (!cleared) Expect(false, side, cleared.error().ToString());

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/model/userns_draw.h"
 #include "tests/model/userns_model.h"
 #include "tests/support/draw.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::testing {

@@ -76,7 +76,6 @@
 #include "store/base/policy.h"
 #include "store/base/words.h"
 #include "store/images/retire.h"
-#include "store/node/facade/node_store.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/replay/userns_calls.h"
@@ -84,6 +83,7 @@
 #include "tests/support/fake_clock.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/pod.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
@@ -94,6 +94,8 @@ namespace {
 
 using nlohmann::json;
 using testing::AsJson;
+using testing::PullResult;
+using testing::Settled;
 
 std::string StringOf(const json& line, const char* field) {
   return line.contains(field) ? RequireString(line, field) : "";
@@ -317,10 +319,10 @@ class Node {
     if (op == "collapse") return AsJson(store_->CollapseRuntimeHandlers(options_));
     if (op == "trust") return AsJson(store_->GetTrust());
     if (op == "clearDistrust") {
-      ClearOptions clear{.adopt = FlagOf(line, "adopt"),
-                         .allow_empty = options_.allow_empty,
-                         .dry_run = options_.dry_run};
-      if (line.contains("onNode")) clear.images_on_node = ImagesOf(line, "onNode");
+      AcceptLoss clear{.allow_all = FlagOf(line, "adopt"),
+                       .allow_empty = options_.allow_empty,
+                       .dry_run = options_.dry_run};
+      if (line.contains("onNode")) clear.images = ImagesOf(line, "onNode");
       return AsJson(store_->ClearDistrust(RequireString(line, "reason"), clear));
     }
     if (op == "export") return Export(line);
@@ -615,12 +617,12 @@ class Node {
   }
 
   json Export(const json& line) {
-    ExportOptions options{.kubelet_directory = scratch_ / "kubelet"};
+    ExportKubeletFiles options{.kubelet_directory = scratch_ / "kubelet"};
     if (StringOf(line, "apiVersion") == "v1alpha1") {
       options.api_version = KubeletApiVersion::kV1Alpha1;
     }
     options.allow_empty = options_.allow_empty;
-    if (line.contains("onNode")) options.images_on_node = ImagesOf(line, "onNode");
+    if (line.contains("onNode")) options.images = ImagesOf(line, "onNode");
     std::filesystem::create_directories(options.kubelet_directory);
     const auto exported = store_->Export(options);
     if (!exported) return AsJson(exported.error());

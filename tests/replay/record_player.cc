@@ -18,11 +18,11 @@
 
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/values.h"
@@ -33,6 +33,7 @@ namespace {
 
 using nlohmann::json;
 using testing::Must;
+using testing::NodeStore;
 
 // What is asked of a file: the kubelet's verdict, but for the cases below.
 enum class Verdict { kAccept, kRefuse, kEither };

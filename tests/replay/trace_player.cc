@@ -20,11 +20,11 @@
 #include "store/base/options.h"
 #include "store/base/policy.h"
 #include "store/base/words.h"
-#include "store/node/facade/node_store.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/pod.h"
 #include "waybill/values.h"
 
@@ -33,6 +33,7 @@ namespace waybill::replay {
 namespace {
 
 using nlohmann::json;
+using testing::NodeStore;
 
 class TracePlayer final : public Player {
  public:

@@ -17,10 +17,12 @@
 #include <string>
 
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
+#include "tests/support/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::replay {
+
+using testing::NodeStore;
 
 // nullopt: the line is about something else.
 std::optional<nlohmann::json> CallUserNamespaces(NodeStore& store, const std::string& op,

@@ -19,7 +19,6 @@
 #include "cri/pull_ends.h"
 #include "store/base/options.h"
 #include "store/base/words.h"
-#include "store/node/facade/node_store.h"
 #include "tests/simulation/figures.h"
 #include "tests/simulation/runtime.h"
 #include "tests/simulation/scenario.h"
@@ -28,9 +27,14 @@
 #include "tests/simulation/truth.h"
 #include "tests/simulation/world.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::simulation {
+
+using testing::NodeStore;
+using testing::PullResult;
+using testing::Settled;
 
 // How long the store expects the content of a pull that ended.
 inline constexpr Millis kGrace = 2 * kMinute;

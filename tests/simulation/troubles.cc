@@ -249,20 +249,19 @@ void NodeLife::ClearDistrust() {
     timeline_.After(5 * kMinute, [this] { ClearDistrust(); });
     return;
   }
-  ClearOptions options;
-  options.adopt = Broken(Breakage::kDistrustClearedByAdoption);
+  AcceptLoss options;
+  options.allow_all = Broken(Breakage::kDistrustClearedByAdoption);
   if (draw_.OneIn(3)) {
     // An operator who is sure of what is left may adopt it.
     for (const ContentIndex content : runtime_.Contents()) {
       if (!truth_.CameByHand(content)) RemoveImage(content);
     }
-    options.adopt = true;
+    options.allow_all = true;
   }
-  if (options.adopt || draw_.OneIn(2)) options.images_on_node = Listed();
+  if (options.allow_all || draw_.OneIn(2)) options.images = Listed();
   if (runtime_.size() == 0) options = {};
-  Log(std::nullopt,
-      fmt::format("distrust is cleared{}{}", options.images_on_node ? "" : ", without a list",
-                  options.adopt ? ", what is there is adopted" : ""));
+  Log(std::nullopt, fmt::format("distrust is cleared{}{}", options.images ? "" : ", without a list",
+                                options.allow_all ? ", what is there is adopted" : ""));
   const ClassifyReport report =
       Must(store_->ClearDistrust("looked at the node", options), "ClearDistrust");
   for (const ClassifiedImage& image : report.judged) {
@@ -273,7 +272,7 @@ void NodeLife::ClearDistrust() {
   }
   distrusted_ = false;
   truth_.Forgotten();
-  if (options.adopt && !Broken(Breakage::kDistrustClearedByAdoption)) {
+  if (options.allow_all && !Broken(Breakage::kDistrustClearedByAdoption)) {
     for (const ContentIndex content : runtime_.Contents()) {
       // What has a record is not adopted.
       if (truth_.IsRecorded(content) || truth_.IsClosed(content)) continue;
@@ -303,8 +302,7 @@ void NodeLife::LeaveKubeletAlone() {
   ++figures_.troubles;
   const bool exports = draw_.OneIn(2);
   if (exports) {
-    Must(store_->Export(
-             {.kubelet_directory = directory_ / "kubelet", .images_on_node = runtime_.List()}),
+    Must(store_->Export({.kubelet_directory = directory_ / "kubelet", .images = runtime_.List()}),
          "Export");
   }
   Log(std::nullopt, fmt::format("a kubelet without waybill begins{}",

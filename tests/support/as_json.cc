@@ -172,13 +172,6 @@ json AsJson(const RuntimesReport& report) {
                   {"intentsCollapsed", report.intents_collapsed}});
 }
 
-json AsJson(const CollapseReport& report) {
-  return Telling({{"records", report.records},
-                  {"intents", report.intents},
-                  {"recordsToVerify", report.records_to_verify},
-                  {"handlers", report.handlers}});
-}
-
 json AsJson(const PruneReport& report) {
   return Telling({{"removed", report.removed},
                   {"keptInList", report.kept_in_list},
@@ -257,10 +250,11 @@ json AsJson(const QuarantinedFile& entry) {
 }
 
 json AsJson(const Metrics& metrics) {
+  const Counted counted = CountedIn(metrics);
   json object = json::object();
-  for (std::size_t i = 0; i < metrics.mustpull_checks.size(); ++i) {
+  for (std::size_t i = 0; i < counted.mustpull_checks.size(); ++i) {
     const std::string_view name = CheckResultName(static_cast<CheckResult>(i));
-    object[name.empty() ? "not counted" : std::string(name)] = metrics.mustpull_checks.at(i);
+    object[name.empty() ? "not counted" : std::string(name)] = counted.mustpull_checks.at(i);
   }
   constexpr std::string_view kThree[] = {"false", "true", "unknown"};
   for (std::size_t policy = 0; policy < 3; ++policy) {
@@ -269,13 +263,16 @@ json AsJson(const Metrics& metrics) {
         std::string name(WordOf(static_cast<PullPolicy>(policy)));
         name.append(", present ").append(kThree[present]).append(", required ");
         name.append(kThree[required]);
-        object[name] = metrics.ensure_image_requests.at(policy).at(present).at(required);
+        object[name] = counted.ensure_image_requests.at(policy).at(present).at(required);
       }
     }
   }
-  object["intents"] = metrics.ondisk_pullintents;
-  object["records"] = metrics.ondisk_pulledrecords;
-  object["of other handlers"] = metrics.nondefault_runtime_handler_images;
+  for (const auto& [name, series] :
+       {std::pair("intents", "kubelet_imagemanager_ondisk_pullintents"),
+        {"records", "kubelet_imagemanager_ondisk_pulledrecords"},
+        {"of other handlers", "waybill_nondefault_runtime_handler_images"}}) {
+    object[name] = static_cast<std::uint64_t>(ValueOf(metrics, series));
+  }
   return Telling(std::move(object));
 }
 

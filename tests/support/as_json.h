@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "store/base/metrics.h"
 #include "store/base/options.h"
+#include "tests/support/metrics.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -29,7 +29,6 @@ nlohmann::json AsJson(const Platform& platform);
 nlohmann::json AsJson(const RuntimeHandler& handler);
 nlohmann::json AsJson(const ManifestDescriptor& manifest);
 nlohmann::json AsJson(const RuntimesReport& report);
-nlohmann::json AsJson(const CollapseReport& report);
 nlohmann::json AsJson(const PruneReport& report);
 nlohmann::json AsJson(const RevokeReport& report);
 nlohmann::json AsJson(const IdMappingReport& report);

@@ -171,7 +171,7 @@ Decision StoreLostAndTrusted(Mode rules) {
   node.Succeeds(kApp, kAppId, pull, ProofsOfX());
   node.LosesItsStore();
   Must(node->ClearDistrust("the disk was replaced",
-                           {.images_on_node = std::vector<ListedImage>{Pause(), App()}}));
+                           {.images = std::vector<ListedImage>{Pause(), App()}}));
   return node.Asks(kApp, kAppId);
 }
 
@@ -180,8 +180,7 @@ Decision ArrivesAfterTrust(Mode rules) {
   Node node(rules);
   node.Begins(kApp);
   node.LosesItsStore();
-  Must(node->ClearDistrust("the disk was replaced",
-                           {.images_on_node = std::vector<ListedImage>{Pause()}}));
+  Must(node->ClearDistrust("the disk was replaced", {.images = std::vector<ListedImage>{Pause()}}));
   node.Arrives(App());
   return node.Asks(kApp, kAppId);
 }

@@ -34,7 +34,7 @@ struct KubeletContent : internal::ExportContent {
   }
 };
 inline Result<ExportReport> ExportKubeletDirectory(const KubeletContent& content,
-                                                   const ExportOptions& options) {
+                                                   const ExportKubeletFiles& options) {
   return internal::ExportKubeletDirectory(content.Whole(), options);
 }
 

@@ -9,9 +9,9 @@
 
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/values.h"

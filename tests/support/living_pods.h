@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/node/facade/node_store.h"
+#include "tests/support/node_store.h"
 
 namespace waybill::testing {
 

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "store/base/metrics.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/known_images.h"
+#include "tests/support/metrics.h"
+#include "tests/support/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::testing {
@@ -167,7 +167,7 @@ class Model {
   bool RemoveFromLedger(const std::string& ref, const std::string& handler);
   bool SettlePresumed(const std::string& ref, const std::string& handler, Settled settled,
                       const std::string& reason);
-  ClassifyReport ClearDistrust(const ClearOptions& options = {}, const std::string& reason = {});
+  ClassifyReport ClearDistrust(const AcceptLoss& options = {}, const std::string& reason = {});
 
   // --- Revocation (model_revocation.cc)
 
@@ -196,7 +196,7 @@ class Model {
   bool MayReplace(const std::vector<RuntimeHandler>& handlers) const;
   RuntimesReport Replace(std::vector<RuntimeHandler> handlers);
   bool MayCollapse() const;
-  CollapseReport Collapse();
+  RuntimesReport Collapse();
 
   // The store was created, which is a write at this time.
   void Made() { Written(); }
@@ -230,7 +230,7 @@ class Model {
   const std::set<std::string>& broken_refs() const { return broken_refs_; }
   const std::set<std::string>& broken_images() const { return broken_images_; }
   std::size_t in_flight() const { return in_flight_.size(); }
-  const Metrics& metrics() const { return metrics_; }
+  const Counted& metrics() const { return metrics_; }
 
  private:
   using Chosen = std::function<bool(const std::string& stored)>;
@@ -291,9 +291,9 @@ class Model {
   using EntryOldEnough = std::function<bool(const PreloadedImage&)>;
   PruneReport PruneRecords(const std::vector<ListedImage>& images, const OldEnough& old_enough,
                            const EntryOldEnough& entry_old_enough, bool& wrote);
-  bool Fold(const Chosen& chosen, Timestamp time, CollapseReport& report);
+  bool Fold(const Chosen& chosen, Timestamp time, RuntimesReport& report);
   bool DropEntries(const std::function<bool(const CopyKey&)>& drops);
-  bool FoldRevocations(const Chosen& takes, CollapseReport& report);
+  bool FoldRevocations(const Chosen& takes, RuntimesReport& report);
   bool TurnsOn(const std::vector<RuntimeHandler>& handlers) const;
   void DropOutdated(bool other_default, RuntimesReport& report);
   bool ClearBroken(const KnownImage& image, const std::string& stored);
@@ -456,7 +456,7 @@ class Model {
   AgeLimits ages_;
   std::vector<Revocation> revocations_;  // one of an identity
   std::uint64_t last_truth_ = 0;         // its token; 0: there was none
-  Metrics metrics_;
+  Counted metrics_;
 };
 
 // The digest that a ref spells, or the ref itself.
@@ -465,7 +465,7 @@ std::string SpellingOf(const std::string& ref);
 std::vector<std::string> PlainSpellings(const std::string& ref);
 
 // The first difference; "": the store holds what the model holds.
-std::string Difference(const Model& model, const NodeStore& store);
+std::string Difference(const Model& model, NodeStore& store);
 std::string Difference(const Model& model, const std::vector<ImagePulledRecord>& records,
                        const std::vector<ImagePullIntent>& intents);
 

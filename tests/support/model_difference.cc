@@ -81,7 +81,7 @@ std::string DifferenceOf(std::multiset<std::string> held, std::multiset<std::str
   return text;
 }
 
-std::string DifferenceOfRevocations(const Model& model, const NodeStore& store) {
+std::string DifferenceOfRevocations(const Model& model, NodeStore& store) {
   const auto kept = store.ListRevocations();
   if (!kept) return kept.error().ToString();
   std::multiset<std::string> held;
@@ -224,7 +224,7 @@ std::string DifferenceOfProofs(const Model& model, const NodeStore& store) {
   return "";
 }
 
-std::string Difference(const Model& model, const NodeStore& store) {
+std::string Difference(const Model& model, NodeStore& store) {
   const auto records = store.ListRecords();
   if (!records) return records.error().ToString();
   const auto intents = store.ListIntents();

@@ -1038,7 +1038,7 @@ bool Model::SettlePresumed(const std::string& ref, const std::string& handler, S
   return true;
 }
 
-ClassifyReport Model::ClearDistrust(const ClearOptions& options, const std::string& reason) {
+ClassifyReport Model::ClearDistrust(const AcceptLoss& options, const std::string& reason) {
   ClassifyReport report;
   gap_ = false;
   loss_ = false;
@@ -1047,11 +1047,12 @@ ClassifyReport Model::ClearDistrust(const ClearOptions& options, const std::stri
     return report;
   }
   awaits_first_list_ = false;  // no list counts as the first any more, nor this one
-  if (options.images_on_node) {
-    const auto images = Prepare(*options.images_on_node, report);
+  if (options.images) {
+    const auto images = Prepare(*options.images, report);
     report.united = Learn(images);
-    if (!options.adopt) CloseUnknown(images, {}, false, true, report);
-    for (const Listed& image : options.adopt ? Unknown(images, report) : std::vector<Listed>()) {
+    if (!options.allow_all) CloseUnknown(images, {}, false, true, report);
+    for (const Listed& image :
+         options.allow_all ? Unknown(images, report) : std::vector<Listed>()) {
       const bool pinned =
           image.pinned && JudgeOrigin(image, std::nullopt, false) == Origin::kPreloaded;
       Enter(image, pinned ? "pinned" : "adopted", pinned ? "" : reason);

@@ -63,7 +63,7 @@ std::vector<std::string> NamesWithout(const Handlers& handlers, const Handlers& 
 
 // Copies that can't be told apart any more: known, and nothing proven. Part of a write to come;
 // whether there was anything to do.
-bool Model::Fold(const Chosen& chosen, Timestamp time, CollapseReport& report) {
+bool Model::Fold(const Chosen& chosen, Timestamp time, RuntimesReport& report) {
   std::set<std::string> folded;  // images
   std::set<std::string> names;
   const auto takes = [&](const std::string& stored) { return !stored.empty() && chosen(stored); };
@@ -86,15 +86,15 @@ bool Model::Fold(const Chosen& chosen, Timestamp time, CollapseReport& report) {
     }
     if (folded.insert(copy.first).second) ++report.records_to_verify;
     names.insert(copy.second);
-    ++report.records;
+    ++report.records_collapsed;
     Unrecord(copy);
   }
   const bool had_revocations = FoldRevocations(takes, report);
-  report.intents += FoldPulls(takes, names);
+  report.intents_collapsed += FoldPulls(takes, names);
   // The default's copy of an image may be one of the others.
   const bool dropped = DropEntries(
       [&](const CopyKey& copy) { return takes(copy.second) || folded.contains(copy.first); });
-  report.handlers.assign(names.begin(), names.end());
+  report.changed.assign(names.begin(), names.end());
   return !names.empty() || had_revocations || dropped;
 }
 
@@ -110,7 +110,7 @@ bool Model::DropEntries(const std::function<bool(const CopyKey&)>& drops) {
 }
 
 // What was forgotten of the other copies is forgotten of the default's. Whether there was any.
-bool Model::FoldRevocations(const Chosen& takes, CollapseReport& report) {
+bool Model::FoldRevocations(const Chosen& takes, RuntimesReport& report) {
   std::vector<Revocation> folded;
   std::erase_if(revocations_, [&](const Revocation& one) {
     if (takes(one.runtime_handler)) folded.push_back(one);
@@ -171,11 +171,11 @@ RuntimesReport Model::Replace(Handlers handlers) {
   report.turned_on = TurnsOn(handlers);
   const std::string name = NameOfDefault(handlers);
   // What is kept under the default's own name could not be asked for any more.
-  CollapseReport folded;
+  RuntimesReport folded;
   Fold([&](const std::string& stored) { return report.turned_on || stored == name; },
        TimeOfWriting(), folded);
-  report.records_collapsed = folded.records;
-  report.intents_collapsed = folded.intents;
+  report.records_collapsed = folded.records_collapsed;
+  report.intents_collapsed = folded.intents_collapsed;
   const bool other_default = !handlers_.empty() && NameOfDefault(handlers_) != name;
   const Handlers before = std::exchange(handlers_, std::move(handlers));
   DropEntries([&](const CopyKey& copy) {
@@ -215,8 +215,8 @@ void Model::DropOutdated(bool other_default, RuntimesReport& report) {
   report.changed.assign(changed.begin(), changed.end());
 }
 
-CollapseReport Model::Collapse() {
-  CollapseReport report;
+RuntimesReport Model::Collapse() {
+  RuntimesReport report;
   const bool folded = Fold([](const std::string&) { return true; }, TimeOfWriting(), report);
   const bool others = HasOthers(handlers_);
   std::erase_if(handlers_, [](const RuntimeHandler& handler) { return !handler.is_default; });

@@ -317,7 +317,7 @@ bool Model::DownLoses() const {
 }
 
 void Model::Down() {
-  CollapseReport ignored;
+  RuntimesReport ignored;
   // Nobody tells a migration the rules, so it takes the later time.
   Fold([](const std::string&) { return true; }, std::max(now_, latest_), ignored);
   for (auto& [copy, record] : records_) {

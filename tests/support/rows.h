@@ -13,7 +13,7 @@
 
 #include "store/base/options.h"
 #include "store/base/words.h"
-#include "store/node/facade/node_store.h"
+#include "tests/support/node_store.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/values.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "store/node/facade/node_store.h"
 #include "tests/support/living_pods.h"
+#include "tests/support/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::testing {

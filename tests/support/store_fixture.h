@@ -16,8 +16,8 @@
 
 #include "store/base/options.h"
 #include "store/base/policy.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/node_store.h"
 #include "tests/support/pod.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/values.h"
@@ -51,7 +51,7 @@ inline NodeStoreOptions OptionsIn(const std::filesystem::path& directory,
 }
 
 // What a store decides for a pod; by default one without credentials.
-inline Decision DecisionOf(NodeStore& store, const ImageCopy& copy, Pod pod = Pod()) {
+inline Decision DecisionOf(waybill::NodeStore& store, const ImageCopy& copy, Pod pod = Pod()) {
   return store.MustAttemptPull(copy, pod);
 }
 
@@ -157,7 +157,7 @@ struct KubeletStore {
 };
 
 // Whether the ledger has the image, and says that it is gone.
-inline bool IsGone(const NodeStore& store, std::string_view ref) {
+inline bool IsGone(const waybill::NodeStore& store, std::string_view ref) {
   const auto ledger = Must(store.ListLedger());
   return std::any_of(ledger.begin(), ledger.end(), [&](const PreloadedImage& entry) {
     return entry.image_ref == ref && entry.absent_since.has_value();

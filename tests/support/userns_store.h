@@ -12,9 +12,9 @@
 
 #include "store/api/maintenance.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/values.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "store/base/metrics.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/metrics.h"
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
@@ -107,14 +107,13 @@ BOOST_FIXTURE_TEST_CASE(deciding_while_others_write, WithOpenStore) {
       if (which == 3) {
         if (!store->GetStatistics() || !store->ListRecords() || !store->ListIntents()) ++wrong;
       }
-      if (which == 4) static_cast<void>(store->GetMetrics().ToPrometheusText());
+      if (which == 4) static_cast<void>(store->GetMetrics());
       if (which == 5 && !store->GetTrust()) ++wrong;
     } while (writing > 0);
   });
   BOOST_TEST(wrong == 0U);
-  const Metrics metrics = store->GetMetrics();
   std::uint64_t counted = 0;
-  for (const std::uint64_t n : metrics.mustpull_checks) counted += n;
+  for (const std::uint64_t n : CountedIn(store->GetMetrics()).mustpull_checks) counted += n;
   BOOST_TEST(counted == decided);
   BOOST_TEST(Must(store->Verify()).sound);
 }

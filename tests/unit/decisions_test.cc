@@ -12,6 +12,7 @@
 #include "store/base/words.h"
 #include "tests/support/evidence_ways.h"
 #include "tests/support/kubelet_opens.h"
+#include "tests/support/metrics.h"
 #include "tests/support/rows.h"
 
 namespace waybill::testing {
@@ -116,7 +117,7 @@ void PruneTheRecord(ScratchStore& store) {
 }
 
 std::uint64_t Checks(ScratchStore& store, CheckResult result) {
-  return store->GetMetrics().mustpull_checks[static_cast<std::size_t>(result)];
+  return CountedIn(store->GetMetrics()).mustpull_checks[static_cast<std::size_t>(result)];
 }
 
 void ExpectCounted(ScratchStore& store, CheckResult result) {
@@ -207,7 +208,7 @@ BOOST_AUTO_TEST_CASE(the_outer_question_counts_what_it_answered) {
     const EnsureOutcome outcome =
         store->EnsureImage({.image = kImage, .image_ref = kRef}, PullPolicy::kIfNotPresent, source);
     BOOST_TEST(outcome.action == EnsureAction::kPull);
-    BOOST_TEST(store->GetMetrics().ensure_image_requests[1][1][1] == 1U);
+    BOOST_TEST(CountedIn(store->GetMetrics()).ensure_image_requests[1][1][1] == 1U);
   }
 }
 

@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(going_back_opens_nothing_that_is_in_quarantine) {
     const auto exported = store.scratch() / "exported";
     std::filesystem::create_directory(exported);
     Must(store->Export(
-        {.kubelet_directory = exported, .images_on_node = std::vector<ListedImage>{Entry()}}));
+        {.kubelet_directory = exported, .images = std::vector<ListedImage>{Entry()}}));
     for (const std::string& ref : {std::string(kRef), kHex, kByDigest}) {
       const auto file = exported / RecordFile("pulled", ref);
       BOOST_TEST_REQUIRE(std::filesystem::exists(file), ref << " would pass for preloaded");

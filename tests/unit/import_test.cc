@@ -15,9 +15,9 @@
 #include "migrations/kubelet/kubelet_file.h"
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/rows.h"
 #include "waybill/values.h"
 
@@ -495,8 +495,7 @@ BOOST_AUTO_TEST_CASE(an_exported_file_that_a_kubelet_wrote_again_is_a_gap) {
     Node node;
     node.Open(Gap::kNo, std::nullopt);
     Must(node.opened->PutIntent({.image = cut_short}));
-    Must(node.opened->Export(
-        {.kubelet_directory = node.kubelet_directory(), .images_on_node = OnNode()}));
+    Must(node.opened->Export({.kubelet_directory = node.kubelet_directory(), .images = OnNode()}));
     node.opened.reset();
     if (same_content) {
       // The same intent for another pull.

@@ -14,11 +14,11 @@
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/image_spellings.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_content.h"
 #include "tests/support/kubelet_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/rows.h"
 #include "tests/support/tree.h"
 #include "waybill/values.h"
@@ -39,7 +39,7 @@ const std::filesystem::path kFixtures = WAYBILL_FIXTURES;
 // An export into a directory of its own.
 class Exported {
  public:
-  explicit Exported(const KubeletContent& content, ExportOptions options = {}) {
+  explicit Exported(const KubeletContent& content, ExportKubeletFiles options = {}) {
     options.kubelet_directory = dir_.path();
     report = Must(ExportKubeletDirectory(content, options));
   }
@@ -278,8 +278,8 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_to_know_what_is_on_the_node) {
   BOOST_TEST(!refused.hint.empty());
   BOOST_TEST(std::filesystem::is_empty(dir.path()));
 
-  ExportOptions options;
-  options.images_on_node = ImagesOnNode({std::string(kRef), "pinned", "broken", "new", "new", ""});
+  ExportKubeletFiles options;
+  options.images = ImagesOnNode({std::string(kRef), "pinned", "broken", "new", "new", ""});
   const Exported exported(content, options);
   BOOST_TEST(exported.report.records == 3U);
   BOOST_TEST(exported.report.made == 1U);
@@ -294,8 +294,8 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_to_know_what_is_on_the_node) {
 }
 
 BOOST_AUTO_TEST_CASE(a_trusted_store_makes_nothing_of_the_list) {
-  ExportOptions options;
-  options.images_on_node = ImagesOnNode({"new"});
+  ExportKubeletFiles options;
+  options.images = ImagesOnNode({"new"});
   const Exported exported({}, options);
   BOOST_TEST((exported.tree() == Tree{{"pulled", "directory"}, {"pulling", "directory"}}));
 }
@@ -349,7 +349,7 @@ void CheckSame(const Content& a, const Content& b) {
 }
 
 // Without `images`: those that have records are on the node, and no others.
-ExportReport ExportTo(const NodeStore& store, const std::filesystem::path& directory,
+ExportReport ExportTo(NodeStore& store, const std::filesystem::path& directory,
                       std::optional<std::vector<ListedImage>> images = std::nullopt) {
   std::filesystem::create_directory(directory);
   if (!images) {
@@ -358,7 +358,7 @@ ExportReport ExportTo(const NodeStore& store, const std::filesystem::path& direc
       images->push_back({.id = record.image_ref});
     }
   }
-  return Must(store.Export({.kubelet_directory = directory, .images_on_node = std::move(images)}));
+  return Must(store.Export({.kubelet_directory = directory, .images = std::move(images)}));
 }
 
 }  // namespace

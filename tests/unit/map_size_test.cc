@@ -12,9 +12,9 @@
 #include "store/base/options.h"
 #include "store/engine/database/store_txn.h"
 #include "store/engine/recovery/map_bytes.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/inspect_path.h"
+#include "tests/support/node_store.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/streaming_scene.h"
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(it_ends_at_the_total_and_changes_no_answer) {
   const auto file_bytes = std::filesystem::file_size(store.directory() / "data.mdb");
   const VerifyReport plain = Must(store->Verify());
   BOOST_TEST(plain.sound);
-  const auto check = [&](const NodeStore& one) {
+  const auto check = [&](NodeStore& one) {
     Calls calls;
     CheckSame(Must(one.Verify(Into(calls))), plain);
     BOOST_TEST(calls.size() > 1U);

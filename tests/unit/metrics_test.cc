@@ -12,8 +12,9 @@
 
 #include "store/base/options.h"
 #include "store/base/trace.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/metrics.h"
+#include "tests/support/node_store.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/userns_store.h"
@@ -48,11 +49,7 @@ std::map<std::string, double> Series(const std::string& text) {
 }
 
 std::map<std::string, double> Series(const NodeStore& store) {
-  return Series(store.GetMetrics().ToPrometheusText());
-}
-
-std::uint64_t Decided(const Metrics& metrics, Reason reason) {
-  return metrics.counters.value().decisions[static_cast<std::size_t>(reason)];
+  return Series(ToPrometheusText(store.GetMetrics()));
 }
 
 }  // namespace
@@ -61,7 +58,7 @@ BOOST_FIXTURE_TEST_CASE(names_stay, ClosedStore) {
   Pod pod;
   store->EnsureImage({.image = kImage}, PullPolicy::kNever, pod);
   Must(store->RecordImagePullFailed({.image = kImage}));
-  std::istringstream text(store->GetMetrics().ToPrometheusText());
+  std::istringstream text(ToPrometheusText(store->GetMetrics()));
   std::string names;
   for (std::string line; std::getline(text, line);) {
     names += line.starts_with("# ") ? line : line.substr(0, line.rfind(' '));
@@ -84,16 +81,25 @@ BOOST_AUTO_TEST_CASE(decisions_are_counted_by_reason) {
     static_cast<void>(store.Check(kImage, "", Pod()));
     static_cast<void>(store.Check(kImage, std::string(kMaxImageRefBytes + 1, 'x'), Pod()));
     const Metrics metrics = store->GetMetrics();
-    BOOST_TEST(Decided(metrics, Reason::kSecretHashMatches) == 2U);
-    BOOST_TEST(Decided(metrics, Reason::kNoCredentialMatches) == 1U);
-    BOOST_TEST(Decided(metrics, Reason::kCredentialsUnavailable) == 1U);
-    BOOST_TEST(Decided(metrics, Reason::kArgumentTooLong) == 1U);
-    BOOST_TEST(Decided(metrics, Reason::kImageAbsent) == 0U);
-    std::uint64_t sum = 0;
-    for (const std::uint64_t count : metrics.counters->decisions) sum += count;
-    BOOST_TEST(sum == 5U);
-    BOOST_TEST((metrics.mustpull_checks == std::array<std::uint64_t, 5>{0, 0, 2, 1, 2}));
-    BOOST_TEST((metrics.counters->mustpull_checks == metrics.mustpull_checks));
+    const auto series = Series(*store);
+    double sum = 0;
+    for (const auto& [name, value] : series) {
+      if (name.starts_with("waybill_decisions_total")) sum += value;
+    }
+    BOOST_TEST(sum == 5);
+    for (const auto& [reason, count] : {std::pair("secretHashMatches", 2),
+                                        {"noCredentialMatches", 1},
+                                        {"credentialsUnavailable", 1},
+                                        {"argumentTooLong", 1}}) {
+      BOOST_TEST(ValueOf(metrics, "waybill_decisions_total", {reason}) == count, reason);
+    }
+    const std::array<std::uint64_t, 5> checks = {0, 0, 2, 1, 2};
+    BOOST_TEST((CountedIn(metrics).mustpull_checks == checks));
+    for (std::size_t i = 1; i < checks.size(); ++i) {
+      const std::string_view result = CheckResultName(static_cast<CheckResult>(i));
+      BOOST_TEST(ValueOf(metrics, "waybill_mustpull_checks_total", {result}) ==
+                 static_cast<double>(checks[i]));
+    }
   }
 }
 
@@ -126,10 +132,7 @@ BOOST_FIXTURE_TEST_CASE(a_store_that_cannot_be_read_has_no_gauges, ClosedStore) 
   store.Pull(kImage, kRef, NodeWide());
   static_cast<void>(store.Check(kImage, kRef));
   Must(store->Close());
-  const Metrics metrics = store->GetMetrics();
-  BOOST_TEST(!metrics.readable);
-  BOOST_TEST(metrics.mustpull_checks[2] == 1U);
-  const auto series = Series(metrics.ToPrometheusText());
+  const auto series = Series(*store);
   BOOST_TEST(series.at("waybill_store_readable") == 0);
   BOOST_TEST(
       series.at(
@@ -196,18 +199,23 @@ BOOST_AUTO_TEST_CASE(each_opening_counts_from_0_and_times_no_pull_of_another_pro
   store.clock().AdvanceSeconds(5);
   Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = first}));
   static_cast<void>(store.Check(kImage, kRef));
-  StoreCounters counters = store->GetMetrics().counters.value();
-  BOOST_TEST(counters.pulls[1][1] == 1U);
-  BOOST_TEST(counters.pull_count == 1U);
-  BOOST_TEST(counters.pull_nanoseconds == 5'000'000'000U);
+  const std::string of_auth = "waybill_pulls_total{outcome=\"failed\",class=\"auth\"}";
+  auto series = Series(*store);
+  BOOST_TEST(series.at(of_auth) == 1);
+  BOOST_TEST(series.at("waybill_pull_durations_total") == 1);
+  BOOST_TEST(series.at("waybill_pull_duration_seconds_total") == 5);
   store.Restart();
-  BOOST_TEST((store->GetMetrics().counters == StoreCounters()));
+  for (const auto& [name, value] : Series(*store)) {
+    const bool counts = name.find("_total") != std::string::npos;
+    BOOST_TEST((!counts || name == "waybill_commits_total" || value == 0), name);
+  }
+  BOOST_TEST(!Series(*store).contains(of_auth));
   store.clock().AdvanceSeconds(5);
   Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = second}));
-  counters = store->GetMetrics().counters.value();
-  BOOST_TEST(counters.pulls[1][1] == 1U);
-  BOOST_TEST(counters.pull_count == 0U);
-  BOOST_TEST(counters.pull_nanoseconds == 0U);
+  series = Series(*store);
+  BOOST_TEST(series.at(of_auth) == 1);
+  BOOST_TEST(series.at("waybill_pull_durations_total") == 0);
+  BOOST_TEST(series.at("waybill_pull_duration_seconds_total") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(what_closes_images_is_counted) {
@@ -290,8 +298,11 @@ BOOST_AUTO_TEST_CASE(records_are_counted_by_handler) {
   const TempDir scratch;
   NodeStoreOptions options = OptionsIn(scratch.path());
   const std::string hostile = "a\"b\\c\x7f\xff";
-  options.runtime_handlers = {
-      {{.name = "runc", .is_default = true}, {.name = "kata"}, {.name = hostile}}};
+  options.runtime_handlers = {{{.name = "runc", .is_default = true},
+                               {.name = "kata"},
+                               {.name = hostile},
+                               {.name = "x\xfe"},
+                               {.name = "x\xff"}}};
   const auto store = Must(NodeStore::Open(options));
   const auto pull = [&](std::string_view ref, std::string_view handler) {
     Must(store->RecordImagePulled({.image = kImage, .image_ref = ref, .runtime_handler = handler},
@@ -302,38 +313,34 @@ BOOST_AUTO_TEST_CASE(records_are_counted_by_handler) {
   pull("two", "kata");
   pull("two", hostile);
   pull("three", "runc");
-  const Metrics metrics = store->GetMetrics();
-  BOOST_TEST((metrics.records_by_handler ==
-              std::vector<HandlerRecords>{{"", 2}, {hostile, 1}, {"kata", 2}}));
-  BOOST_TEST(metrics.nondefault_runtime_handler_images == 3U);
-  const auto series = Series(metrics.ToPrometheusText());
+  pull("one", "x\xfe");
+  pull("two", "x\xff");
+  const auto series = Series(*store);
+  BOOST_TEST(series.at("waybill_nondefault_runtime_handler_images") == 5);
+  // A label that two names share is one series with their sum.
+  BOOST_TEST(series.at("waybill_records{runtime_handler=\"x\xef\xbf\xbd\"}") == 2);
   BOOST_TEST(series.at("waybill_records{runtime_handler=\"(default)\"}") == 2);
   BOOST_TEST(series.at("waybill_records{runtime_handler=\"kata\"}") == 2);
   BOOST_TEST(series.at("waybill_records{runtime_handler=\"a\\\"b\\\\c\x7f\xef\xbf\xbd\"}") == 1);
 }
 
-// A label that two names share is one series with their sum; a new line stays in its line.
-BOOST_AUTO_TEST_CASE(labels_are_escaped) {
-  Metrics metrics;
-  metrics.readable = true;
-  metrics.records_by_handler = {{"", 1}, {"x\xfe", 2}, {"x\xff", 3}, {"two\nlines", 4}};
-  const auto series = Series(metrics.ToPrometheusText());
-  BOOST_TEST(series.at("waybill_records{runtime_handler=\"x\xef\xbf\xbd\"}") == 5);
-  BOOST_TEST(series.at("waybill_records{runtime_handler=\"two\\nlines\"}") == 4);
+BOOST_AUTO_TEST_CASE(a_new_line_stays_in_its_line) {
+  BOOST_TEST(ToPrometheusText({{"m", "gauge", "h", {{{{"name", "two\nlines"}}, 4}}}}) ==
+             "# HELP m h\n# TYPE m gauge\nm{name=\"two\\nlines\"} 4\n");
 }
 
 BOOST_AUTO_TEST_CASE(the_ratio_is_that_of_the_kep) {
-  StoreCounters counters;
-  BOOST_TEST(!counters.ReverificationRatio().has_value());
-  counters.ensure_image_requests[0] = {{{9, 9, 9}, {9, 9, 9}, {9, 9, 9}}};  // Always
-  counters.ensure_image_requests[1][2][2] = 5;                              // errors
-  counters.ensure_image_requests[1][1][2] = 5;
-  BOOST_TEST(!counters.ReverificationRatio().has_value());
-  counters.ensure_image_requests[1][1][1] = 2;
-  counters.ensure_image_requests[2][1][1] = 1;
-  counters.ensure_image_requests[1][1][0] = 3;
-  counters.ensure_image_requests[2][0][1] = 6;
-  BOOST_TEST(counters.ReverificationRatio().value() == 0.25);
+  EnsureImageRequests requests{};
+  BOOST_TEST(!ReverificationRatio(requests).has_value());
+  requests[0] = {{{9, 9, 9}, {9, 9, 9}, {9, 9, 9}}};  // Always
+  requests[1][2][2] = 5;                              // errors
+  requests[1][1][2] = 5;
+  BOOST_TEST(!ReverificationRatio(requests).has_value());
+  requests[1][1][1] = 2;
+  requests[2][1][1] = 1;
+  requests[1][1][0] = 3;
+  requests[2][0][1] = 6;
+  BOOST_TEST(ReverificationRatio(requests).value() == 0.25);
 }
 
 BOOST_AUTO_TEST_CASE(changes_that_cannot_be_written_are_counted) {
@@ -343,13 +350,13 @@ BOOST_AUTO_TEST_CASE(changes_that_cannot_be_written_are_counted) {
   const auto store = Must(NodeStore::Open(options));
   // What asks for too much is the caller's mistake.
   BOOST_TEST(!store->PutRecord({std::string(kMaxImageRefBytes + 1, 'x'), {}, {}}).has_value());
-  BOOST_TEST(store->GetMetrics().counters->commit_failures == 0U);
+  BOOST_TEST(Series(*store).at("waybill_commit_failures_total") == 0);
   Result<void> put;
   for (int i = 0; put; ++i) {
     put = store->PutRecord({std::string(4000, 'x') + std::to_string(i), {}, {}});
   }
   BOOST_TEST((put.error().code == ErrorCode::kStoreFull));
-  BOOST_TEST(store->GetMetrics().counters->commit_failures == 1U);
+  BOOST_TEST(Series(*store).at("waybill_commit_failures_total") == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,10 +12,10 @@
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/options.h"
 #include "store/engine/database/clocks.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/rows.h"
 #include "waybill/values.h"
 

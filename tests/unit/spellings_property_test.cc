@@ -15,11 +15,11 @@
 
 #include "store/base/image_name.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/drawn_random.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
+#include "tests/support/node_store.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/values.h"
 

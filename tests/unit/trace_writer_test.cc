@@ -13,10 +13,11 @@
 #include "store/base/metrics.h"
 #include "store/base/options.h"
 #include "store/base/trace.h"
-#include "store/node/facade/node_store.h"
 #include "tests/support/allocations.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/in_threads.h"
+#include "tests/support/metrics.h"
+#include "tests/support/node_store.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/values.h"
 
@@ -48,13 +49,13 @@ class Traced {
     NodeStoreOptions options = testing::OptionsIn(directory_.path(), rules_);
     options.clock = clock_.AsClock();
     options.trace = options_;
-    store_ = Must(NodeStore::Open(std::move(options)));
+    store_ = Must(testing::NodeStore::Open(std::move(options)));
   }
   void Stop() {
     if (store_) Must(store_->Close());
     store_.reset();
   }
-  NodeStore& store() { return *store_; }
+  testing::NodeStore& store() { return *store_; }
   testing::FakeClock& clock() { return clock_; }
   std::filesystem::path path() const { return options_.path; }
   std::filesystem::path operator/(const std::string& name) const { return directory_ / name; }
@@ -69,12 +70,16 @@ class Traced {
     Must(store_->ObserveImages({.images = std::move(images), .token = token, .complete = complete},
                                change));
   }
+  std::uint64_t EventsThatAre(std::string_view result) const {
+    return static_cast<std::uint64_t>(
+        testing::ValueOf(store_->GetMetrics(), "waybill_trace_events_total", {result}));
+  }
   // Waits until so many events are written, or dropped.
   void AwaitWritten(std::uint64_t events) const {
-    while (store_->GetMetrics().trace_events < events) std::this_thread::yield();
+    while (EventsThatAre("written") < events) std::this_thread::yield();
   }
   void AwaitDropped(std::uint64_t events) const {
-    while (store_->GetMetrics().trace_events_dropped < events) std::this_thread::yield();
+    while (EventsThatAre("dropped") < events) std::this_thread::yield();
   }
 
   // Ends the owner.
@@ -92,7 +97,7 @@ class Traced {
   testing::FakeClock clock_;
   TraceOptions options_;
   Mode rules_;
-  std::unique_ptr<NodeStore> store_;
+  std::unique_ptr<testing::NodeStore> store_;
 };
 
 std::vector<std::string> Kinds(const std::vector<TraceEvent>& events) {
@@ -105,10 +110,10 @@ ImagePullSecret Secret(const char* name_space = "team-a", const char* hash = kHa
   return {"uid-1", name_space, "pull", hash};
 }
 
-void PullIt(NodeStore& store, std::uint64_t bytes = 0) {
+void PullIt(testing::NodeStore& store, std::uint64_t bytes = 0) {
   const ImageCopy copy{.image = kImage, .image_ref = kRef};
   const PullId pull = Must(store.RecordPullIntent(copy));
-  PullResult result{.pull = pull};
+  testing::PullResult result{.pull = pull};
   if (bytes > 0) {
     result.image = ListedImage{.id = kRef, .repo_tags = {kImage}};
     result.image->bytes = bytes;
@@ -318,29 +323,16 @@ BOOST_AUTO_TEST_CASE(what_is_no_trace_stays_as_it_is) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(bounds_are_checked) {
-  testing::TempDir directory;
-  NodeStoreOptions options = testing::OptionsIn(directory.path());
-  options.trace = {.path = directory / "trace", .max_file_bytes = (256 << 10) - 1};
-  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "bounded by 262143 bytes");
-  options.trace = {.path = directory / "trace", .files = 0};
-  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "can't have 0 files");
-  options.trace = {.path = directory / "trace", .written_within = std::chrono::milliseconds(0)};
-  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "within 0 milliseconds");
-  options.trace.written_within = std::chrono::milliseconds(5000);
-  options.trace.files = kMaxTraceFiles + 1;
-  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "can't have 101 files");
-}
-
 BOOST_AUTO_TEST_CASE(a_store_opens_without_its_trace) {
   testing::TempDir directory;
   const auto warning = [&](const std::filesystem::path& path) {
     NodeStoreOptions options = testing::OptionsIn(directory.path());
     options.trace.path = path;
-    auto store = Must(NodeStore::Open(std::move(options)));
+    auto store = Must(testing::NodeStore::Open(std::move(options)));
     const auto& warnings = store->recovery_report().warnings;
     BOOST_REQUIRE(warnings.size() == 1U);
-    BOOST_TEST(!store->GetMetrics().writes_trace);
+    BOOST_TEST((ToPrometheusText(store->GetMetrics()).find("waybill_trace_events_total") ==
+                std::string::npos));
     const std::string text = warnings.front();
     Must(store->Close());
     return text;
@@ -369,7 +361,7 @@ BOOST_AUTO_TEST_CASE(a_trace_has_one_writer) {
   testing::TempDir directory;
   NodeStoreOptions options = testing::OptionsIn(directory.path());
   options.trace.path = node.path();
-  auto store = Must(NodeStore::Open(std::move(options)));
+  auto store = Must(testing::NodeStore::Open(std::move(options)));
   BOOST_REQUIRE(store->recovery_report().warnings.size() == 1U);
   BOOST_TEST(store->recovery_report().warnings[0].find("another process writes the trace") !=
              std::string::npos);
@@ -450,11 +442,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_dropped_and_counted) {
   std::filesystem::create_directory(node.path());
   PullIt(node.store());
   node.AwaitDropped(2);
-  const Metrics metrics = node.store().GetMetrics();
-  BOOST_TEST(metrics.writes_trace);
-  BOOST_TEST(metrics.trace_events == 1U);
-  const std::string text = metrics.ToPrometheusText();
-  BOOST_TEST(text.find("waybill_trace_events_total{result=\"dropped\"} 2\n") != std::string::npos);
+  BOOST_TEST(node.EventsThatAre("written") == 1U);
+  BOOST_TEST(node.EventsThatAre("dropped") == 2U);
   std::filesystem::remove(node.path());
   PullIt(node.store());
   BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"pullBegun", "pulled"}));
@@ -481,7 +470,7 @@ BOOST_AUTO_TEST_CASE(decisions_of_many_threads) {
   Traced node;
   PullIt(node.store());
   BOOST_TEST(testing::InThreads(4, [&](std::size_t) { node.Decide(2000, Pod({Secret()})); }) == 0U);
-  const std::uint64_t dropped = node.store().GetMetrics().trace_events_dropped;
+  const std::uint64_t dropped = node.EventsThatAre("dropped");
   const auto events = node.Events();
   // Whatever the buffer had no room for was counted.
   BOOST_TEST(events.size() + dropped == 3U + 8000U);

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
 #include "store/node/userns/pool.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/node_store.h"
 #include "tests/support/userns_store.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"

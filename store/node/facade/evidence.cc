@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "store/api/door.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/engine/trust/trust.h"
@@ -64,6 +65,48 @@ auto SayOf(NodeStore::Impl& impl, const ImageCopy& copy, const ChangeOptions& op
       options);
 }
 
+Result<void> DropOpenPull(NodeStore::Impl& impl, PullId pull, std::string_view reason,
+                          const ChangeOptions& options) {
+  if (auto r = CheckReason("reason", reason); !r) return r;
+  return impl.Write(
+      [&](StoreTxn& txn) -> Result<void> {
+        auto pulls = TRY(internal::AllOpenPulls(txn));
+        const auto at = std::ranges::find(pulls, pull, &UnresolvedPull::id);
+        if (at == pulls.end() || pull.value == 0 || at->nothing_at != 0) {
+          return Error{ErrorCode::kNotFound,
+                       "there is no open pull " + std::to_string(pull.value) + " in " +
+                           impl.directory.string() + "; nothing was changed",
+                       "list them: it may have ended since"};
+        }
+        if (at->state == PullState::kRunning &&
+            impl.in_flight.Get(at->image, at->runtime_handler).count > 0) {
+          return Error{ErrorCode::kConflict,
+                       "the pull of " + internal::QuoteForMessage(at->image) +
+                           " runs in this process; nothing was changed",
+                       "record how it ended"};
+        }
+        if (auto r = internal::EraseOpenPull(txn, *at); !r) return r;
+        internal::NoteEvidenceRemoved(txn);
+        return internal::NoteInJournal(
+            txn, "dropped " + internal::Describe(*at) + ": " + std::string(reason));
+      },
+      options);
+}
+
+// The open pulls of an image string under a handler.
+Result<std::vector<UnresolvedPull>> PullsOf(const NodeStore& store, const std::string& image,
+                                            std::string handler) {
+  auto pulls = TRY(store.ListOpenPulls());
+  // The default's pulls are stored without its name.
+  for (const RuntimeHandler& known : TRY(store.ListRuntimeHandlers())) {
+    if (known.is_default && known.name == handler) handler.clear();
+  }
+  std::erase_if(pulls, [&](const UnresolvedPull& pull) {
+    return pull.anything || pull.image != image || pull.runtime_handler != handler;
+  });
+  return pulls;
+}
+
 }  // namespace
 
 Result<bool> NodeStore::Impl::MustKeepTime(const StoreTxn& txn) {
@@ -80,61 +123,6 @@ Result<bool> NodeStore::Impl::MustKeepTime(const StoreTxn& txn) {
   return !counts || counts->ending > 0;
 }
 
-Result<ListToken> NodeStore::BeginList() try {
-  if (!impl_->committer) return impl_->NotOwner();
-  const std::uint64_t token = impl_->committer->state().commit_sequence;
-  impl_->NoteToken(token);
-  return ListToken{token, impl_->boot_clock(), impl_->committer->store_id()};
-} catch (...) {
-  return internal::Caught();
-}
-
-Result<ClassifyReport> NodeStore::ObserveImages(const ImageList& list,
-                                                const ChangeOptions& options) try {
-  if (!impl_->committer) return impl_->NotOwner();
-  if (list.source.size() > kMaxReasonBytes) {
-    return CheckReason("source of the list", list.source).error();
-  }
-  if (list.complete && !list.source.empty()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the list of " + internal::QuoteForMessage(list.source) +
-                     " is said to be complete, but only the runtime knows every image; nothing was "
-                     "changed"};
-  }
-  const bool is_traced = impl_->trace && list.complete && !options.dry_run;
-  if (impl_->rules == Mode::kKubelet) {
-    if (is_traced) impl_->trace->AddList(list.images);
-    ClassifyReport report;
-    report.listed = list.images.size();
-    report.not_judged_because = "the rules `kubelet` keep no ledger";
-    return report;
-  }
-  internal::Observing observing{.options = impl_->evidence,
-                                .now = impl_->boot_clock(),
-                                .allow_empty = options.allow_empty,
-                                .preloaded = impl_->preloaded ? &*impl_->preloaded : nullptr};
-  const auto observe = [&](Images& images) -> Result<ClassifyReport> {
-    observing.last_list = impl_->last_list;
-    auto observed = TRY(internal::ObserveList(images, list, observing));
-    if (TRY(impl_->MustKeepTime(images.txn()))) images.txn().Touch();
-    if (!options.dry_run && list.token) impl_->NoteList(*list.token);
-    return observed;
-  };
-  auto observed = WriteImages(*impl_, observe, options);
-  if (observed && is_traced) impl_->trace->AddList(list.images);
-  return observed;
-} catch (...) {
-  return internal::Caught();
-}
-
-Result<void> NodeStore::NoteGap(std::string_view why) try {
-  if (auto r = CheckReason("reason", why); !r) return r;
-  return impl_->Write(
-      [&](StoreTxn& txn) { return internal::NoteGap(txn, internal::GapToldOf(std::string(why))); });
-} catch (...) {
-  return internal::Caught();
-}
-
 Result<std::vector<UnresolvedPull>> NodeStore::ListOpenPulls() const {
   auto pulls = ListTable(*impl_, Table::kIntents, "the open pulls", internal::DecodeUnresolvedPull);
   if (pulls) {
@@ -143,37 +131,6 @@ Result<std::vector<UnresolvedPull>> NodeStore::ListOpenPulls() const {
               [](const UnresolvedPull& a, const UnresolvedPull& b) { return a.id < b.id; });
   }
   return pulls;
-}
-
-Result<void> NodeStore::DropOpenPull(PullId pull, std::string_view reason,
-                                     const ChangeOptions& options) try {
-  if (auto r = CheckReason("reason", reason); !r) return r;
-  return impl_->Write(
-      [&](StoreTxn& txn) -> Result<void> {
-        auto pulls = TRY(internal::AllOpenPulls(txn));
-        const auto at = std::find_if(pulls.begin(), pulls.end(),
-                                     [&](const UnresolvedPull& one) { return one.id == pull; });
-        if (at == pulls.end() || pull.value == 0 || at->nothing_at != 0) {
-          return Error{ErrorCode::kNotFound,
-                       "there is no open pull " + std::to_string(pull.value) + " in " +
-                           impl_->directory.string() + "; nothing was changed",
-                       "list them: it may have ended since"};
-        }
-        if (at->state == PullState::kRunning &&
-            impl_->in_flight.Get(at->image, at->runtime_handler).count > 0) {
-          return Error{ErrorCode::kConflict,
-                       "the pull of " + internal::QuoteForMessage(at->image) +
-                           " runs in this process; nothing was changed",
-                       "record how it ended"};
-        }
-        if (auto r = internal::EraseOpenPull(txn, *at); !r) return r;
-        internal::NoteEvidenceRemoved(txn);
-        return internal::NoteInJournal(
-            txn, "dropped " + internal::Describe(*at) + ": " + std::string(reason));
-      },
-      options);
-} catch (...) {
-  return internal::Caught();
 }
 
 Result<std::vector<PreloadedImage>> NodeStore::ListLedger() const {
@@ -194,79 +151,219 @@ Result<std::vector<PreloadedImage>> NodeStore::ListLedger() const {
   });
 }
 
-Result<void> NodeStore::AddToLedger(const ListedImage& image, std::string_view source,
-                                    std::string_view reason, const ChangeOptions& options,
-                                    bool pulled_too) try {
-  TRY(CheckWord(impl_->rules, image.id, reason));
-  TRY(CheckReason("source", source));
+namespace door {
+
+Result<ListPulls::Answer> Do(NodeStore& store, const ListPulls& call, const Progress&) {
+  if (!call.image) return ListPulls::Answer{TRY(store.ListOpenPulls())};
+  return ListPulls::Answer{TRY(PullsOf(store, *call.image, call.runtime_handler))};
+}
+
+Result<DropPulls::Answer> Do(NodeStore& store, const DropPulls& call, const Progress&) {
+  if ((call.pull != 0) == call.image.has_value()) {
+    return Invalid("name either one pull by its number, or an image string",
+                   "ListPulls has the pulls that are not resolved");
+  }
+  NodeStore::Impl& impl = store.impl();
+  if (call.pull != 0) {
+    TRY(DropOpenPull(impl, {call.pull}, call.reason, OptionsOf(call)));
+    return DropPulls::Answer{1};
+  }
+  const auto before = TRY(PullsOf(store, *call.image, call.runtime_handler));
+  if (before.empty()) {
+    return Error{ErrorCode::kNotFound, "no pull of that image is unresolved; nothing was changed",
+                 "ListPulls has the pulls that are not resolved"};
+  }
+  DropPulls::Answer answer;
+  if (call.dry_run || impl.rules == Mode::kStrict) {
+    const std::string reason = call.dry_run && call.reason.empty() ? "dry run" : call.reason;
+    std::optional<Error> runs;
+    for (const UnresolvedPull& pull : before) {
+      const auto dropped = DropOpenPull(impl, pull.id, reason, OptionsOf(call));
+      if (dropped) {
+        ++answer.dropped;
+      } else if (dropped.error().code == ErrorCode::kConflict) {
+        runs = dropped.error();
+      } else if (dropped.error().code != ErrorCode::kNotFound) {
+        return dropped.error();
+      }
+    }
+    if (answer.dropped == 0 && runs) return *std::move(runs);
+    return answer;
+  }
+  TRY(WriteImages(impl, [&](Images& images) -> Result<void> {
+    const auto handler = TRY(internal::FindHandler(images.txn(), call.runtime_handler));
+    return internal::ForgetIntent(images.txn(), impl.in_flight, *call.image, handler.stored);
+  }));
+  const auto after = TRY(PullsOf(store, *call.image, call.runtime_handler));
+  answer.dropped =
+      static_cast<std::uint64_t>(std::ranges::count_if(before, [&](const UnresolvedPull& pull) {
+        return std::ranges::find(after, pull.id, &UnresolvedPull::id) == after.end();
+      }));
+  return answer;
+}
+
+Result<BeginList::Answer> Do(NodeStore& store, const BeginList&, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  if (!impl.committer) return impl.NotOwner();
+  const std::uint64_t token = impl.committer->state().commit_sequence;
+  impl.NoteToken(token);
+  return BeginList::Answer{{token, impl.boot_clock(), impl.committer->store_id()}};
+}
+
+// Learns the aliases of each listed image, unites records that turn out to be of one image, and
+// judges each image that is neither recorded nor preloaded, once. A name that no open pull could
+// have given it proves that it came without the kubelet: it counts as preloaded. Otherwise it gets
+// a record without credentials. A pull of `repo:tag` could have given that tag and any
+// `repo@digest`, one with a digest any `repo@digest`, and one without a registry host any name
+// (EvidenceOptions::short_names). If only a pull that began after the token could have given a
+// name, the image is left to a later list. Names that do not parse do not count. An image that may
+// be the same as one known under another ID or digest is closed, or takes over that it is
+// preloaded. A distrustful store judges nothing. After a gap a complete list closes each image that
+// is neither recorded nor preloaded, and ends the gap. If the runtime shows that nobody pulled an
+// image (ListedImage::imported), it counts as preloaded in each of these cases, even if a list
+// closed it before, or if it was pulled and a complete list lacked it since; not if an operator
+// closed it, if the pulled image was never gone, or if a record is of another handler's copy. What
+// the runtime pins counts as preloaded after a gap, too, unless an open pull names it; a list
+// without a token leaves it to a later one.
+//
+// A complete list also drops open pulls that can bring nothing any more (EvidenceOptions,
+// ImageList::quiet_until). What is known of images that are not on it is remembered, unless it is
+// newer than its token (EvidenceOptions::remember; kMaxRemembered, the oldest go first). If the
+// image comes back without a recorded pull, its record counts again, less what was forgotten or
+// grew too old. That it is preloaded counts again if the image has one of its names that no open
+// pull could have given it, and the image does not come back in a gap. A pull that succeeds begins
+// anew. If a list leaves an image unjudged, it does not remove what may be known of that image
+// under another ref. A list that has none of the known images may come from another runtime, or the
+// disk may not be mounted: it settles no pull and closes no gap, and in a gap it leaves what is
+// preloaded and not recorded as it is, unless allow_empty confirms it. A list that changes nothing
+// is not written. kInvalidArgument: a token from the future, of another store, or older than that
+// of a list observed before; or, if remembering is off, an empty complete list although something
+// is known. kLimitExceeded: more than kMaxListedImages.
+Result<ClassifyImages::Answer> Do(NodeStore& store, const ClassifyImages& call, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  const ImageList& list = call.list;
+  if (!impl.committer) return impl.NotOwner();
+  if (list.source.size() > kMaxReasonBytes) {
+    return CheckReason("source of the list", list.source).error();
+  }
+  if (list.complete && !list.source.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the list of " + internal::QuoteForMessage(list.source) +
+                     " is said to be complete, but only the runtime knows every image; nothing was "
+                     "changed"};
+  }
+  const bool is_traced = impl.trace && list.complete && !call.dry_run;
+  if (impl.rules == Mode::kKubelet) {
+    if (is_traced) impl.trace->AddList(list.images);
+    ClassifyReport report;
+    report.listed = list.images.size();
+    report.not_judged_because = "the rules `kubelet` keep no ledger";
+    return report;
+  }
+  internal::Observing observing{.options = impl.evidence,
+                                .now = impl.boot_clock(),
+                                .allow_empty = call.allow_empty,
+                                .preloaded = impl.preloaded ? &*impl.preloaded : nullptr};
+  const auto observe = [&](Images& images) -> Result<ClassifyReport> {
+    observing.last_list = impl.last_list;
+    auto observed = TRY(internal::ObserveList(images, list, observing));
+    if (TRY(impl.MustKeepTime(images.txn()))) images.txn().Touch();
+    if (!call.dry_run && list.token) impl.NoteList(*list.token);
+    return observed;
+  };
+  auto observed = WriteImages(impl, observe, OptionsOf(call));
+  if (observed && is_traced) impl.trace->AddList(list.images);
+  return observed;
+}
+
+// As Gap::kYes does at opening, and leaves an open pull of anything. Does nothing while a gap is
+// open already.
+Result<NoteUnrecordedPeriod::Answer> Do(NodeStore& store, const NoteUnrecordedPeriod& call,
+                                        const Progress&) {
+  TRY(CheckReason("reason", call.reason));
+  return Done(store.impl().Write(
+      [&](StoreTxn& txn) { return internal::NoteGap(txn, internal::GapToldOf(call.reason)); }));
+}
+
+// Records of the image stay, but an operator's closing of this copy is taken back; its quarantine
+// stays, too, and closes it all the same. kInvalidArgument: no ID, or a digest that two images
+// have. With only_unconfirmed: one that is only remembered can be closed, not confirmed.
+Result<AllowImage::Answer> Do(NodeStore& store, const AllowImage& call, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  const ListedImage& image = call.image;
+  TRY(CheckWord(impl.rules, image.id, call.reason));
   const ImageCopy copy{.image_ref = image.id, .runtime_handler = image.runtime_handler};
-  return SayOf(*impl_, copy, options, [&](Images& images, const std::string& handler) {
-    return internal::AllowImage(images, image, handler, source, reason, pulled_too);
-  });
-} catch (...) {
-  return internal::Caught();
+  if (call.only_unconfirmed) {
+    const auto was =
+        TRY(SayOf(impl, copy, OptionsOf(call), [&](Images& images, const std::string& handler) {
+          return internal::Confirm(images, image.id, handler, call.reason);
+        }));
+    return AllowImage::Answer{was};
+  }
+  TRY(CheckReason("source", call.source));
+  TRY(SayOf(impl, copy, OptionsOf(call), [&](Images& images, const std::string& handler) {
+    return internal::AllowImage(images, image, handler, call.source, call.reason, call.pulled_too);
+  }));
+  return AllowImage::Answer{true};
 }
 
-Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
-                                         const ChangeOptions& options) try {
-  TRY(CheckWord(impl_->rules, copy.image_ref, reason));
-  return SayOf(
-      *impl_, copy, options, [&](Images& images, const std::string& handler) -> Result<bool> {
-        const auto was =
-            TRY(internal::TakeOut(images, copy.image_ref, handler, reason, internal::Which::kAny));
-        if (!was) return false;
-        TRY(internal::NoteInJournal(images.txn(),
-                                    "took " + internal::QuoteForMessage(copy.image_ref) +
-                                        " out of the ledger: " + std::string(reason)));
-        return true;
-      });
-} catch (...) {
-  return internal::Caught();
+// Also of one that is only remembered. Without a record of this copy it gets one without
+// credentials, or the next list would enter it again. What was proven stays. From then on no list
+// enters the image, until AllowImage. kLimitExceeded: operators closed kMaxClosings.
+Result<DenyImage::Answer> Do(NodeStore& store, const DenyImage& call, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  TRY(CheckWord(impl.rules, call.image_ref, call.reason));
+  const auto which = call.only_unconfirmed ? internal::Which::kPresumed : internal::Which::kAny;
+  const auto was =
+      TRY(SayOf(impl, CopyOf(call), OptionsOf(call),
+                [&](Images& images, const std::string& handler) -> Result<bool> {
+                  const auto taken_out =
+                      TRY(internal::TakeOut(images, call.image_ref, handler, call.reason, which));
+                  if (!taken_out || call.only_unconfirmed) return taken_out;
+                  TRY(internal::NoteInJournal(images.txn(),
+                                              "took " + internal::QuoteForMessage(call.image_ref) +
+                                                  " out of the ledger: " + call.reason));
+                  return true;
+                }));
+  return DenyImage::Answer{was};
 }
 
-Result<bool> NodeStore::SettlePresumed(const ImageCopy& copy, Settled settled,
-                                       std::string_view reason, const ChangeOptions& options) try {
-  TRY(CheckWord(impl_->rules, copy.image_ref, reason));
-  return SayOf(*impl_, copy, options, [&](Images& images, const std::string& handler) {
-    return settled == Settled::kClosed ? internal::TakeOut(images, copy.image_ref, handler, reason,
-                                                           internal::Which::kPresumed)
-                                       : internal::Confirm(images, copy.image_ref, handler, reason);
-  });
-} catch (...) {
-  return internal::Caught();
-}
-
-Result<ClassifyReport> NodeStore::ClearDistrust(std::string_view reason,
-                                                const ClearOptions& options) try {
-  if (reason.empty() || reason.size() > kMaxReasonBytes) {
+// Mode::kStrict: images on the node that are neither recorded nor preloaded are closed, or adopted,
+// and one open pull of anything stands for those that may still arrive. Mode::kKubelet: images
+// without a record are presumed preloaded again. The reason goes into the journal also if the store
+// was trustful.
+Result<AcceptLoss::Answer> Do(NodeStore& store, const AcceptLoss& call, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  if (call.reason.empty() || call.reason.size() > kMaxReasonBytes) {
     return Error{ErrorCode::kInvalidArgument,
                  "a reason of 1 to " + std::to_string(kMaxReasonBytes) +
                      " bytes is needed to clear distrust; nothing was changed",
                  "say why the store is whole again"};
   }
-  if (impl_->rules == Mode::kStrict && options.adopt && !options.images_on_node) {
+  if (impl.rules == Mode::kStrict && call.allow_all && !call.images) {
     return Error{ErrorCode::kInvalidArgument,
                  "there is no list of images to adopt; nothing was changed",
                  "give the runtime's complete list"};
   }
-  const internal::Observing observing{.options = impl_->evidence,
-                                      .now = impl_->boot_clock ? impl_->boot_clock() : BootTime(),
-                                      .allow_empty = options.allow_empty};
+  const internal::Observing observing{.options = impl.evidence,
+                                      .now = impl.boot_clock ? impl.boot_clock() : BootTime(),
+                                      .allow_empty = call.allow_empty};
   std::optional<ImageList> list;
-  if (options.images_on_node) list = ImageList{.images = *options.images_on_node, .complete = true};
+  if (call.images) list = ImageList{.images = *call.images, .complete = true};
   return WriteImages(
-      *impl_,
+      impl,
       [&](Images& images) -> Result<ClassifyReport> {
         ClassifyReport report;
         if (images.learns_aliases()) {
-          report = TRY(internal::CloseOrAdopt(images, list, options.adopt, reason, observing));
+          report =
+              TRY(internal::CloseOrAdopt(images, list, call.allow_all, call.reason, observing));
         }
-        TRY(internal::SetTrust(images.txn(), reason));
+        TRY(internal::SetTrust(images.txn(), call.reason));
         return report;
       },
-      ChangeOptions{.dry_run = options.dry_run});
-} catch (...) {
-  return internal::Caught();
+      ChangeOptions{.dry_run = call.dry_run});
 }
+
+}  // namespace door
 
 }  // namespace waybill

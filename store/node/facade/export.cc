@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "migrations/kubelet/kubelet_export.h"
+#include "store/api/door.h"
 #include "store/base/try.h"
 #include "store/engine/trust/trust_journal.h"
 #include "store/images/forget.h"
@@ -65,16 +66,28 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
 
 }  // namespace
 
-Result<ExportReport> NodeStore::Export(const ExportOptions& options) const {
-  return Guarded([&]() -> Result<ExportReport> {
-    auto content = TRY(Collect(*impl_, impl_->Read()));
-    if (content.distrustful) {
-      auto trust = TRY(GetTrust());
-      content.distrust_reason = internal::LastReasonOf(trust.journal);
-    }
-    content.now = impl_->clock();
-    return internal::ExportKubeletDirectory(content, options);
-  });
+namespace door {
+
+// Each folder of image_manager/ is replaced in one step, and the old one is kept aside. Images in
+// quarantine become files that the kubelet can't read either. A ref under several handlers gets the
+// default's credentials. Mode::kStrict: a record is written under every alias, and each listed
+// image that is neither recorded nor preloaded gets a record without credentials. ID mappings go to
+// pods/<uid>/userns; a file with other content is kept beside it. kConflict, and nothing is
+// written: a pod is held, or the file of a pod that the store does not know overlaps a range.
+// kInvalidArgument: the store is distrustful and has no list of images. kOwned: another export into
+// that directory is running. After an error the folders are complete, old or new; call it again.
+Result<ExportKubeletFiles::Answer> Do(NodeStore& store, const ExportKubeletFiles& call,
+                                      const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  auto content = TRY(Collect(impl, impl.Read()));
+  if (content.distrustful) {
+    auto trust = TRY(store.GetTrust());
+    content.distrust_reason = internal::LastReasonOf(trust.journal);
+  }
+  content.now = impl.clock();
+  return internal::ExportKubeletDirectory(content, call);
 }
+
+}  // namespace door
 
 }  // namespace waybill

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "migrations/runtime/documents.h"
+#include "store/api/door.h"
 #include "store/base/try.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
@@ -31,8 +33,14 @@ Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const {
   return handlers;
 }
 
-Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
-    const std::vector<RuntimeHandler>& handlers, const ChangeOptions& options) try {
+namespace {
+
+// Records of vanished handlers stay until they are pruned. Records lose their credentials if their
+// handler's guest platform changed since the pull, or if the default handler's name changed. If
+// only the default handler was known before, leftovers from an earlier time with runtime classes
+// are cleaned up, as where they are turned off.
+Result<RuntimesReport> Replace(NodeStore::Impl& impl, const std::vector<RuntimeHandler>& handlers,
+                               const ChangeOptions& options) {
   TRY(internal::CheckRuntimeHandlers(handlers));
   const auto replace = [&](internal::Images& images) -> Result<RuntimesReport> {
     auto old = TRY(internal::ReadRuntimeHandlers(images.txn()));
@@ -42,21 +50,41 @@ Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
     const auto is_changed = [&](std::string_view stored) {
       return (cleaned_up && !stored.empty()) || internal::ChangesHandler(old, handlers, stored);
     };
-    if (impl_->in_flight.AnyOf(is_changed)) return PullsInFlight();
+    if (impl.in_flight.AnyOf(is_changed)) return PullsInFlight();
     return replaced;
   };
-  return WriteImages(*impl_, replace, options);
-} catch (...) {
-  return internal::Caught();
+  return WriteImages(impl, replace, options);
 }
 
-Result<CollapseReport> NodeStore::CollapseRuntimeHandlers(const ChangeOptions& options) {
-  const auto collapse = [&](internal::Images& images) -> Result<CollapseReport> {
+// Turns runtime classes off (KEP-4216, "Can the feature be disabled"). Each record under another
+// handler becomes a record of the default's, without credentials; so does the default's own record
+// of that ref, since the copies can't be told apart.
+Result<RuntimesReport> TurnOff(NodeStore::Impl& impl, const ChangeOptions& options) {
+  const auto collapse = [&](internal::Images& images) -> Result<RuntimesReport> {
     const auto is_other = [](std::string_view stored) { return !stored.empty(); };
-    if (impl_->in_flight.AnyOf(is_other)) return PullsInFlight();
+    if (impl.in_flight.AnyOf(is_other)) return PullsInFlight();
     return internal::CollapseHandlers(images);
   };
-  return WriteImages(*impl_, collapse, options);
+  return WriteImages(impl, collapse, options);
 }
+
+}  // namespace
+
+namespace door {
+
+Result<ListRuntimes::Answer> Do(NodeStore& store, const ListRuntimes&, const Progress&) {
+  return ListRuntimes::Answer{TRY(store.ListRuntimeHandlers())};
+}
+
+Result<SetRuntimes::Answer> Do(NodeStore& store, const SetRuntimes& call, const Progress&) {
+  const int ways =
+      (call.handlers.empty() ? 0 : 1) + (call.status.empty() ? 0 : 1) + (call.off ? 1 : 0);
+  if (ways > 1) return Invalid("give only one of handlers, status and off");
+  if (call.off) return TurnOff(store.impl(), OptionsOf(call));
+  if (call.status.empty()) return Replace(store.impl(), call.handlers, OptionsOf(call));
+  return Replace(store.impl(), TRY(DecodeRuntimeStatus(call.status)), OptionsOf(call));
+}
+
+}  // namespace door
 
 }  // namespace waybill

@@ -113,9 +113,6 @@ class NodeStore::Impl {
 
   // revocation.cc
   static Result<void> CheckAges(const std::optional<AgeLimits>& ages);
-  // Runs a change that forgets.
-  template <typename Change>
-  auto Revoke(const Change& change, const ChangeOptions& options) noexcept;
   // Takes what was revoked out of the records that still hold it, in parts. Decisions honour what
   // is left.
   Result<void> FinishRevocations();
@@ -146,16 +143,13 @@ class NodeStore::Impl {
 
   // metrics.cc. kDamaged: unreadable.
   Result<internal::RecordCounts> CountRecords(const internal::ReaderPool::Lease& snapshot);
-  // Since the store was opened.
-  StoreCounters CountersNow() const;
-  OpeningSummary SummaryOfOpening() const;
   std::mutex counted_mutex;
   std::optional<internal::RecordCounts> counted_records;  // guarded by counted_mutex; likewise:
   std::optional<internal::IdRangeCounts> counted_ranges;
   std::atomic<std::uint64_t> id_range_failures{0};
   internal::WriteBackCounts write_back_counts;
   internal::PullCounts pull_counts;
-  std::optional<OpeningSummary> last_opening;  // owner: of this opening
+  Timestamp opened_when = {};  // owner
 
   // Mode::kStrict: the commit that mended times from a clock that was ahead; 0: none.
   std::atomic<std::uint64_t> clock_mended_at{0};
@@ -182,7 +176,6 @@ class NodeStore::Impl {
   // serve.cc
   Result<void> Serve(std::unique_ptr<internal::Door> door, const ServeOptions& options);
   void StopServing() noexcept;
-  Result<Backup> MakeBackup();
   Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress);
   // Owner, before a backup: what was queued is part of it. kOwned, kOutcomeUnknown.
   Result<void> PrepareBackup();
@@ -269,6 +262,26 @@ inline bool TakeSmallerSteps(const Error& error, std::size_t& most) {
 }
 
 using internal::Guarded;
+
+// Of a call, what rooms take of several.
+ImageCopy CopyOf(const auto& call) {
+  ImageCopy copy{.runtime_handler = call.runtime_handler};
+  if constexpr (requires { call.image_ref; }) copy.image_ref = call.image_ref;
+  if constexpr (requires { ImageCopy{.image = call.image}; }) copy.image = call.image;
+  return copy;
+}
+ChangeOptions OptionsOf(const auto& call) {
+  ChangeOptions options{.dry_run = call.dry_run};
+  if constexpr (requires { call.allow_empty; }) options.allow_empty = call.allow_empty;
+  return options;
+}
+// Only the outcome of a call that answers nothing.
+inline Result<Nothing> Done(const Result<void>& result) {
+  return result ? Result<Nothing>(Nothing()) : result.error();
+}
+inline Error Invalid(std::string what, std::string hint = {}) {
+  return {ErrorCode::kInvalidArgument, std::move(what) + "; nothing was changed", std::move(hint)};
+}
 
 // kLimitExceeded: an argument is longer.
 Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit);

@@ -161,7 +161,6 @@ Result<void> EnterMode(Images& images, const NodeStoreOptions& options, bool cre
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(NodeStoreOptions options) {
   TRY(CheckEvidence(options.evidence));
   TRY(CheckAges(options.ages));
-  TRY(internal::CheckTraceOptions(options.trace));
   if (options.runtime_handlers) {
     TRY(internal::CheckRuntimeHandlers(*options.runtime_handlers));
   }
@@ -267,7 +266,7 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   if (owned->witness) TRY(owned->witness->Sync());
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kImages);
-  last_opening = SummaryOfOpening();
+  opened_when = clock();
   write_backs =
       std::make_unique<internal::WriteBackQueue>(*committer, aliases, rules, write_back_counts);
   rows_at_once = std::max<std::size_t>(options.rows_at_once, 1);
@@ -557,7 +556,10 @@ Result<void> CheckImageRef(std::string_view image_ref) {
 
 NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 // Requests of clients call this object, so they end while it is whole.
-NodeStore::~NodeStore() { impl_->StopServing(); }
+NodeStore::~NodeStore() {
+  if (impl_) impl_->StopServing();
+}
+NodeStore::NodeStore(NodeStore&& other) noexcept = default;
 
 Result<std::unique_ptr<NodeStore>> NodeStore::Open(NodeStoreOptions options) {
   return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {

@@ -33,14 +33,14 @@ std::optional<std::int64_t> PullCounts::End(PullId pull, PullEnd outcome,
   return took;
 }
 
-void PullCounts::AddTo(StoreCounters& to) const {
+PullCounts::Ended PullCounts::ended() const {
+  Ended ended{};
   for (std::size_t outcome = 0; outcome < kPullEnds; ++outcome) {
     for (std::size_t one = 0; one < kMaxPullErrorClasses; ++one) {
-      to.pulls[outcome][one] += pulls_[outcome][one].load(std::memory_order_relaxed);
+      ended[outcome][one] = pulls_[outcome][one].load(std::memory_order_relaxed);
     }
   }
-  to.pull_nanoseconds += nanoseconds_.load(std::memory_order_relaxed);
-  to.pull_count += count_.load(std::memory_order_relaxed);
+  return ended;
 }
 
 }  // namespace waybill::internal

@@ -26,7 +26,13 @@ class PullCounts {
   // many nanoseconds it took, if that is known.
   std::optional<std::int64_t> End(PullId pull, PullEnd outcome, PullErrorClass error_class,
                                   const BootTime& now) noexcept;
-  void AddTo(StoreCounters& to) const;
+  // By PullEnd and PullErrorClass; of pulls that succeeded in [0].
+  using Ended = std::array<std::array<std::uint64_t, kMaxPullErrorClasses>, kPullEnds>;
+  Ended ended() const;
+  // How long pulls took, from the intent to the end, and how many that is of: those of which one
+  // process recorded both.
+  std::uint64_t nanoseconds() const { return nanoseconds_.load(std::memory_order_relaxed); }
+  std::uint64_t timed() const { return count_.load(std::memory_order_relaxed); }
 
  private:
   std::optional<std::int64_t> TakeBegin(PullId pull) noexcept;

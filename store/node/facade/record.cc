@@ -4,8 +4,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "store/api/door.h"
 #include "store/base/empty_list.h"
 #include "store/base/image_name.h"
 #include "store/base/metrics.h"
@@ -25,6 +27,7 @@
 #include "store/node/facade/impl.h"
 #include "store/node/facade/node_store.h"
 #include "store/node/handlers/runtime_handlers.h"
+#include "store/node/pulls/pull_error.h"
 #include "store/node/records/keys.h"
 #include "store/node/records/typed_tables.h"
 #include "waybill/values.h"
@@ -130,21 +133,17 @@ PullId PullThatEnds(const StoreTxn& txn, const ImageCopy& copy, const FoundHandl
   return found && *found ? (*found)->id : PullId();
 }
 
-}  // namespace
-
-namespace {
-
 std::optional<std::int64_t> ToMs(std::optional<std::int64_t> nanoseconds) {
   if (nanoseconds) *nanoseconds /= 1'000'000;
   return nanoseconds;
 }
 
 void TracePulled(internal::TraceWriter& trace, const ImageCopy& copy,
-                 const std::optional<ImagePullCredentials>& credentials, const PullResult& result,
+                 const std::optional<ImagePullCredentials>& credentials, const PullDetails& details,
                  std::optional<std::int64_t> took) noexcept try {
   internal::TraceWriter::Noted noted{.kind = TraceEvent::Kind::kPulled,
                                      .copy = copy,
-                                     .bytes = result.image ? result.image->bytes : 0,
+                                     .bytes = details.listed ? details.listed->bytes : 0,
                                      .took_ms = ToMs(took)};
   std::vector<ImagePullSecretView> secrets;
   PodCredentials proven;
@@ -163,28 +162,30 @@ void TracePulled(internal::TraceWriter& trace, const ImageCopy& copy,
   trace.Drop();
 }
 
-}  // namespace
-
-Result<PullId> NodeStore::RecordPullIntent(const ImageCopy& copy) {
-  PullId id;
-  const auto record = [&](Images& images, const FoundHandler& handler) -> Result<void> {
-    TRY(CheckKnown(images.txn(), copy, handler));
-    id = TRY(internal::RecordIntent(images.txn(), impl_->in_flight, impl_->rules, copy.image,
-                                    handler.stored, impl_->boot_clock()));
-    return {};
-  };
-  return Guarded([&]() -> Result<PullId> {
-    auto written = WriteCopy(*impl_, copy, CheckPull, record);
-    if (!written) return std::move(written.error());
-    impl_->pull_counts.Begin(id, impl_->boot_clock());
-    if (impl_->trace) impl_->trace->Add({.kind = TraceEvent::Kind::kPullBegun, .copy = copy});
-    return id;
-  });
-}
-
-Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
-                                          const std::optional<ImagePullCredentials>& credentials,
-                                          const PullResult& result) {
+// kInvalidArgument also if the image does not parse: then no record is written, and its intent
+// stays, as a kubelet's does. An unreadable record is replaced. If the manifest or the guest
+// platform differs from the record's, it is another image: proofs for the old one are dropped.
+// Mode::kStrict removes only the pull that is named; without a number, the newest running one of
+// this string, or else the newest of unknown end, and credentials forgotten since the oldest of
+// them began are not proven. Mode::kKubelet removes the intent when no count is left.
+Result<void> EndWell(NodeStore::Impl& impl, const EndPull& call) {
+  const ImageCopy copy = CopyOf(call);
+  const PullId named{call.pull};
+  const PullDetails& details = call.details;
+  const ProofTerms terms{.checker = details.verified_by, .good_until = details.valid_until};
+  if (call.credentials && call.credentials->node_pods_accessible &&
+      !(call.credentials->kubernetes_secrets.empty() &&
+        call.credentials->kubernetes_service_accounts.empty())) {
+    return Invalid("everyPod beside Secrets or service accounts",
+                   "say which of them the pull used");
+  }
+  if (details.platform && details.manifest_digest.empty()) {
+    return Invalid("a platform without the digest of its manifest", "give manifestDigest, too");
+  }
+  std::optional<PulledManifest> manifest;
+  if (!details.manifest_digest.empty()) {
+    manifest.emplace(details.manifest_digest, details.platform.value_or(Platform()));
+  }
   std::optional<std::string_view> name;
   PullId ended;
   BootTime now;
@@ -192,58 +193,95 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
     if (auto r = CheckLength("image", copy.image, kMaxImageBytes); !r) return r;
     if (auto r = CheckHandler(copy.runtime_handler); !r) return r;
     if (auto r = CheckRef(copy); !r) return r;
-    if (auto r = CheckTerms(result.terms); !r) return r;
+    if (auto r = CheckTerms(terms); !r) return r;
     name = ImageName(copy.image);
     if (name) return {};
-    return Error{ErrorCode::kInvalidArgument,
-                 "the image \"" + std::string(copy.image) +
-                     "\" does not parse; no record was written, its intent stays"};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "the image \"" + call.image + "\" does not parse; no record was written, its intent stays"};
   };
   const auto record = [&](Images& images, const FoundHandler& handler) -> Result<void> {
-    TRY(CheckEnding(images.txn(), impl_->in_flight, copy, handler, result.pull));
-    ended = PullThatEnds(images.txn(), copy, handler, result.pull);
-    now = impl_->boot_clock();
+    TRY(CheckEnding(images.txn(), impl.in_flight, copy, handler, named));
+    ended = PullThatEnds(images.txn(), copy, handler, named);
+    now = impl.boot_clock();
     // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;
-    return internal::RecordPulled(
-        images, impl_->in_flight,
-        {copy.image, *name, copy.image_ref, handler.stored, result.pull,
-         handler.known ? credentials : unknown, result.image, result.manifest,
-         handler.guest_platform, result.terms, impl_->policy, now});
+    return internal::RecordPulled(images, impl.in_flight,
+                                  {copy.image, *name, copy.image_ref, handler.stored, named,
+                                   handler.known ? call.credentials : unknown, details.listed,
+                                   manifest, handler.guest_platform, terms, impl.policy, now});
   };
-  TRY(WriteCopy(*impl_, copy, check, record));
-  const auto took =
-      impl_->pull_counts.End(ended, PullEnd::kSucceeded, PullErrorClass::kUnknown, now);
-  if (impl_->trace) TracePulled(*impl_->trace, copy, credentials, result, took);
+  TRY(WriteCopy(impl, copy, check, record));
+  const auto took = impl.pull_counts.End(ended, PullEnd::kSucceeded, PullErrorClass::kUnknown, now);
+  if (impl.trace) TracePulled(*impl.trace, copy, call.credentials, details, took);
   return {};
 }
 
-Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
-                                              PullId pull) {
-  return RecordImagePullError(copy, {.failure = failure, .pull = pull});
-}
-
-Result<void> NodeStore::RecordImagePullError(const ImageCopy& copy, const PullError& failed) {
+// Mode::kStrict chooses the pull as EndWell does, removes it if nothing was transferred, and
+// otherwise marks it failed or unknown. Mode::kKubelet removes the intent when no count is left.
+Result<void> EndBadly(NodeStore::Impl& impl, const EndPull& call) {
+  const ImageCopy copy = CopyOf(call);
+  const PullId named{call.pull};
+  const PullFailure failure = call.outcome == PullOutcome::kFailed ? PullFailure::kFailed
+                              : call.outcome == PullOutcome::kNothing
+                                  ? PullFailure::kNothingTransferred
+                                  : PullFailure::kUnknown;
   PullId ended;
   BootTime now;
   const auto record = [&](Images& images, const FoundHandler& handler) -> Result<void> {
     StoreTxn& txn = images.txn();
-    TRY(CheckEnding(txn, impl_->in_flight, copy, handler, failed.pull));
-    ended = PullThatEnds(txn, copy, handler, failed.pull);
-    now = impl_->boot_clock();
-    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules,
-                                  {copy.image, handler.stored, failed.pull, failed.failure, now,
-                                   impl_->opened_at, impl_->last_token.load()});
+    TRY(CheckEnding(txn, impl.in_flight, copy, handler, named));
+    ended = PullThatEnds(txn, copy, handler, named);
+    now = impl.boot_clock();
+    return internal::RecordFailed(
+        txn, impl.in_flight, impl.rules,
+        {copy.image, handler.stored, named, failure, now, impl.opened_at, impl.last_token.load()});
   };
-  TRY(WriteCopy(*impl_, copy, CheckPull, record));
-  const bool is_unknown = failed.failure == PullFailure::kUnknown;
-  const auto took = impl_->pull_counts.End(ended, is_unknown ? PullEnd::kUnknown : PullEnd::kFailed,
-                                           failed.error_class, now);
-  if (impl_->trace && !is_unknown) {
-    impl_->trace->Add({.kind = TraceEvent::Kind::kPullFailed, .copy = copy, .took_ms = ToMs(took)});
+  TRY(WriteCopy(impl, copy, CheckPull, record));
+  const auto error_class = FromWord<PullErrorClass>(call.details.error, "class of errors");
+  const bool is_unknown = failure == PullFailure::kUnknown;
+  const auto took =
+      impl.pull_counts.End(ended, is_unknown ? PullEnd::kUnknown : PullEnd::kFailed,
+                           error_class ? *error_class : ClassifyPullError(call.details.error), now);
+  if (impl.trace && !is_unknown) {
+    impl.trace->Add({.kind = TraceEvent::Kind::kPullFailed, .copy = copy, .took_ms = ToMs(took)});
   }
   return {};
 }
+
+}  // namespace
+
+namespace door {
+
+// kLimitExceeded also above kMaxInFlightImages. Mode::kStrict: each call makes a pull of its own.
+// Mode::kKubelet: an image has one intent, whose number every call returns.
+Result<BeginPull::Answer> Do(NodeStore& store, const BeginPull& call, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  const ImageCopy copy = CopyOf(call);
+  PullId id;
+  TRY(WriteCopy(impl, copy, CheckPull,
+                [&](Images& images, const FoundHandler& handler) -> Result<void> {
+                  TRY(CheckKnown(images.txn(), copy, handler));
+                  if (call.unless_running) {
+                    return internal::StoreIntent(images.txn(), copy.image, handler.stored,
+                                                 impl.rules, impl.boot_clock());
+                  }
+                  id = TRY(internal::RecordIntent(images.txn(), impl.in_flight, impl.rules,
+                                                  copy.image, handler.stored, impl.boot_clock()));
+                  return {};
+                }));
+  if (call.unless_running) return BeginPull::Answer();
+  impl.pull_counts.Begin(id, impl.boot_clock());
+  if (impl.trace) impl.trace->Add({.kind = TraceEvent::Kind::kPullBegun, .copy = copy});
+  return BeginPull::Answer{id.value};
+}
+
+Result<EndPull::Answer> Do(NodeStore& store, const EndPull& call, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  return Done(call.outcome == PullOutcome::kPulled ? EndWell(impl, call) : EndBadly(impl, call));
+}
+
+}  // namespace door
 
 namespace {
 
@@ -325,33 +363,43 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage
 
 }  // namespace
 
-Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, const ListToken& token,
-                                     const ChangeOptions& options) try {
+namespace door {
+
+// By a token: deletes each record whose image is not listed, unless it was written or confirmed
+// after the token was drawn; Mode::kStrict: what is preloaded likewise. Judges nothing. Deleting a
+// record whose image no list ever had leaves an open pull of anything (Mode::kStrict), since the
+// image may be listed under another ref; so does DeleteImage. An image that is listed under one
+// handler keeps its record there and loses those under others, except the last record that says
+// that the image was pulled: that one loses its credentials instead.
+// By a time: the kubelet's form, by clocks; nothing that is preloaded. Mode::kKubelet cuts times to
+// the second. Mode::kStrict: a record whose time is more than a day ahead of the clock gets the
+// time of this call; if the clock was ahead and was corrected, a time ahead of it does not delete
+// records written since.
+Result<PruneBefore::Answer> Do(NodeStore& store, const PruneBefore& call, const Progress&) {
+  if (call.before.has_value() == call.token.has_value()) {
+    return Invalid("give either a time or a token", "BeginList draws a token");
+  }
+  NodeStore::Impl& impl = store.impl();
   internal::RetireLimit limit;
-  limit.token = token.commit;
-  limit.remember = impl_->Remember();
-  return PruneTo(*impl_, images, limit, token, options);
-} catch (...) {
-  return internal::Caught();
-}
-Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
-                                           const ChangeOptions& options) try {
+  limit.remember = impl.Remember();
+  if (call.token) {
+    limit.token = call.token->commit;
+    return PruneTo(impl, call.images, limit, call.token, OptionsOf(call));
+  }
   bool met_ahead = false;
-  internal::RetireLimit limit;
   limit.by_stamp = false;
-  limit.until = until;
-  limit.remember = impl_->Remember();
-  if (internal::ClockIsMonotone(impl_->rules)) {
-    limit.mended_at = impl_->clock_mended_at.load();
+  limit.until = *call.before;
+  if (internal::ClockIsMonotone(impl.rules)) {
+    limit.mended_at = impl.clock_mended_at.load();
     limit.met_ahead = &met_ahead;
   }
-  auto report = PruneTo(*impl_, images, limit, std::nullopt, options);
+  auto report = PruneTo(impl, call.images, limit, std::nullopt, OptionsOf(call));
   // So that the next prune can remove them. In a full store they stay as they are.
-  if (report && met_ahead && !options.dry_run) static_cast<void>(impl_->MendClock());
+  if (report && met_ahead && !call.dry_run) static_cast<void>(impl.MendClock());
   return report;
-} catch (...) {
-  return internal::Caught();
 }
+
+}  // namespace door
 
 namespace {
 
@@ -434,7 +482,17 @@ Result<std::vector<ImagePulledRecord>> NodeStore::ListRecords() const {
   return Guarded([&] { return impl_->ListRecordsIn(impl_->Read()); });
 }
 
-Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTerms& terms) {
+namespace door {
+
+// A credential that counts in the stored record keeps its proof. One that matches such a credential
+// by hash or coordinates gets that one's proof (but a forgotten hash gets none by its coordinates).
+// Any other is proven by the running pull of the image name, on `terms`. Credentials forgotten
+// since that pull began, or forgotten at all if none runs, are left out; the stored Secret of the
+// same coordinates stays. Clears the ref's quarantine entry.
+Result<PutImage::Answer> Do(NodeStore& store, const PutImage& call, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  const ImagePulledRecord& record = call.record;
+  const ProofTerms& terms = call.terms;
   const ImageCopy of_record = {.image_ref = record.image_ref,
                                .runtime_handler = record.runtime_handler};
   const auto check = [&](const ImageCopy& copy) -> Result<void> {
@@ -448,7 +506,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
     ImageRow row = TRY(images.FindOrMake(home, handler.stored));
     if (!handler.known && !row.pulled) return Unknown(images.txn(), record.runtime_handler);
     before_put.reset();
-    if (impl_->trace && row.pulled) {
+    if (impl.trace && row.pulled) {
       before_put = internal::RecordOf(row, images.txn().clocks(), images.txn().clock());
     }
     internal::PulledPart part{.last_updated = record.last_updated,
@@ -466,7 +524,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
     ImageRow given{.subject = home, .pulled = part};
     TRY(internal::CheckRowLimits(given));
     const ImageRow before = row;
-    TRY(internal::GiveProofs(images, before, terms, impl_->policy, part.entries));
+    TRY(internal::GiveProofs(images, before, terms, impl.policy, part.entries));
     // Replaced by what the caller puts, under whatever alias it was.
     row = internal::Present(std::move(row));
     row.absent = 0;
@@ -476,14 +534,14 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
     TRY(images.Put(std::move(row), Images::Confirms::kYes));
     return images.ClearUnreadable(record.image_ref);
   };
-  auto written = WriteCopy(*impl_, of_record, check, put);
-  if (written && impl_->trace) {
-    impl_->trace->AddRecord(before_put ? &*before_put : nullptr, record);
-  }
-  return written;
+  TRY(WriteCopy(impl, of_record, check, put));
+  if (impl.trace) impl.trace->AddRecord(before_put ? &*before_put : nullptr, record);
+  return Nothing();
 }
 
-Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {
+Result<DeleteImage::Answer> Do(NodeStore& store, const DeleteImage& call, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  const ImageCopy copy = CopyOf(call);
   const auto erase = [&](Images& images, const FoundHandler& handler) -> Result<void> {
     const auto home = TRY(images.Home(copy.image_ref));
     auto row = images.Find(home, handler.stored);
@@ -502,10 +560,37 @@ Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {
     // What it was about may be listed under another ref.
     return was_listed || !images.learns_aliases()
                ? Result<void>()
-               : internal::OpenPullOfAnything(images.txn(), impl_->boot_clock());
+               : internal::OpenPullOfAnything(images.txn(), impl.boot_clock());
   };
-  return WriteCopy(*impl_, copy, CheckRef, erase);
+  return Done(WriteCopy(impl, copy, CheckRef, erase));
 }
+
+Result<ListImages::Answer> Do(NodeStore& store, const ListImages& call, const Progress&) {
+  ListImages::Answer answer;
+  if (call.image_ref.empty()) {
+    answer.records = TRY(store.ListRecords());
+    std::ranges::sort(answer.records, {}, [](const ImagePulledRecord& record) {
+      return std::tie(record.image_ref, record.runtime_handler);
+    });
+    answer.preloaded = TRY(store.ListLedger());
+    answer.quarantined = TRY(store.ListQuarantine());
+  } else {
+    auto record = store.GetRecord(CopyOf(call));
+    if (!record && record.error().code != ErrorCode::kNotFound) return record.error();
+    if (record) answer.records.push_back(*std::move(record));
+  }
+  if (call.hashes) return answer;
+  for (ImagePulledRecord& record : answer.records) {
+    for (auto& [name, credentials] : record.credential_mapping) {
+      for (ImagePullSecret& secret : credentials.kubernetes_secrets) {
+        secret.credential_hash.clear();
+      }
+    }
+  }
+  return answer;
+}
+
+}  // namespace door
 
 Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
   return Guarded([&]() -> Result<bool> {
@@ -543,21 +628,6 @@ Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const {
       }
     }
     return std::vector<ImagePullIntent>(intents.begin(), intents.end());
-  });
-}
-
-Result<void> NodeStore::PutIntent(const ImageCopy& copy) {
-  const auto put = [&](Images& images, const FoundHandler& handler) -> Result<void> {
-    TRY(CheckKnown(images.txn(), copy, handler));
-    return internal::StoreIntent(images.txn(), copy.image, handler.stored, impl_->rules,
-                                 impl_->boot_clock());
-  };
-  return WriteCopy(*impl_, copy, CheckPull, put);
-}
-
-Result<void> NodeStore::DeleteIntent(const ImageCopy& copy) {
-  return WriteCopy(*impl_, copy, CheckPull, [&](Images& images, const FoundHandler& handler) {
-    return internal::ForgetIntent(images.txn(), impl_->in_flight, copy.image, handler.stored);
   });
 }
 

@@ -5,9 +5,11 @@
 #include <list>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "migrations/kubelet/kubelet_directory.h"
+#include "store/api/door.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
 #include "store/engine/recovery/backup.h"
@@ -136,29 +138,31 @@ Result<void> NodeStore::Impl::FinishRevocations() {
   return {};
 }
 
+namespace {
+
+// Runs a change that forgets.
 template <typename Change>
-auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options) noexcept {
+auto WriteRevocation(NodeStore::Impl& impl, const Change& change,
+                     const ChangeOptions& options) noexcept {
   using Reported = std::invoke_result_t<Change, internal::Images&>;
   return Guarded([&]() -> Reported {
     auto done = WriteImages(
-        *this,
+        impl,
         [&](internal::Images& images) -> Reported {
           auto changed = change(images);
           // Not if it is refused: then no commit follows, and what later decisions offer would be
           // dropped, too.
-          if (changed && !options.dry_run && write_backs) {
-            write_backs->DropReadUpTo(images.txn().state().commit_sequence);
+          if (changed && !options.dry_run && impl.write_backs) {
+            impl.write_backs->DropReadUpTo(images.txn().state().commit_sequence);
           }
           return changed;
         },
         options);
     if (!done || options.dry_run) return done;
-    TRY(FinishRevocations());
+    TRY(impl.FinishRevocations());
     return done;
   });
 }
-
-namespace {
 
 // A digest that two images have names neither: only a record under that very ref can be meant.
 // Otherwise "0 records" would pass for "nothing is open".
@@ -167,128 +171,25 @@ Result<void> CheckForgettableImage(const internal::Images& images, std::string_v
   return recorded ? Result<void>() : images.CheckOfOneImage(image_ref);
 }
 
+// A pull that began before the token and ends later records no Secret or service account: it may
+// have used one that is gone. kInvalidArgument: a token older than that of the last truth.
+Result<RevokeMissingReport> Reconcile(NodeStore::Impl& impl, const ExistingCredentials& truth,
+                                      const ListToken& token, const ChangeOptions& options) {
+  TRY(internal::CheckTruth(truth));
+  return WriteRevocation(
+      impl,
+      [&](internal::Images& images) -> Result<RevokeMissingReport> {
+        const bool is_empty = truth.secrets.empty() && truth.service_accounts.empty();
+        if (is_empty && !options.allow_empty && TRY(internal::MentionsAny(images))) {
+          return internal::EmptyList("the list of Secrets and service accounts is",
+                                     "has records that mention some", "nothing was forgotten");
+        }
+        return internal::ReconcileWith(images, truth, token, impl.rows_at_once);
+      },
+      options);
+}
+
 }  // namespace
-
-Result<RevokeReport> NodeStore::Forget(const Revocation& what, const ChangeOptions& options) {
-  return Guarded([&]() -> Result<RevokeReport> {
-    TRY(internal::CheckForgettable(what));
-    return impl_->Revoke(
-        [&](internal::Images& images) -> Result<RevokeReport> {
-          Revocation stored = what;
-          if (what.kind == RevocationKind::kImage) {
-            TRY(CheckForgettableImage(images, what.image_ref));
-            auto handler = TRY(internal::FindHandler(images.txn(), what.runtime_handler));
-            stored.runtime_handler = handler.stored;
-          }
-          return internal::Forget(images, std::move(stored), impl_->rows_at_once);
-        },
-        options);
-  });
-}
-
-Result<RevokeReport> NodeStore::ForgetSecret(const CredentialName& who,
-                                             const ChangeOptions& options) {
-  return Guarded([&] { return Forget({.kind = RevocationKind::kSecret, .who = who}, options); });
-}
-
-Result<RevokeReport> NodeStore::ForgetServiceAccount(const CredentialName& who,
-                                                     const ChangeOptions& options) {
-  return Guarded(
-      [&] { return Forget({.kind = RevocationKind::kServiceAccount, .who = who}, options); });
-}
-
-Result<RevokeReport> NodeStore::ForgetNamespace(std::string_view namespace_name,
-                                                const ChangeOptions& options) {
-  return Guarded([&] {
-    return Forget({.kind = RevocationKind::kNamespace,
-                   .who = {.namespace_name = std::string(namespace_name)}},
-                  options);
-  });
-}
-
-Result<RevokeReport> NodeStore::ForgetImage(const ImageCopy& copy, const ChangeOptions& options) {
-  return Guarded([&] {
-    return Forget({.kind = RevocationKind::kImage,
-                   .image_ref = std::string(copy.image_ref),
-                   .runtime_handler = std::string(copy.runtime_handler)},
-                  options);
-  });
-}
-
-Result<RevokeReport> NodeStore::ForgetCredential(std::string_view credential_hash,
-                                                 const ChangeOptions& options) {
-  return Guarded([&] {
-    return Forget(
-        {.kind = RevocationKind::kCredential, .credential_hash = std::string(credential_hash)},
-        options);
-  });
-}
-
-Result<RevokeMissingReport> NodeStore::Reconcile(const ExistingCredentials& truth,
-                                                 const ListToken& token,
-                                                 const ChangeOptions& options) {
-  return Guarded([&]() -> Result<RevokeMissingReport> {
-    TRY(internal::CheckTruth(truth));
-    return impl_->Revoke(
-        [&](internal::Images& images) -> Result<RevokeMissingReport> {
-          const bool is_empty = truth.secrets.empty() && truth.service_accounts.empty();
-          if (is_empty && !options.allow_empty && TRY(internal::MentionsAny(images))) {
-            return internal::EmptyList("the list of Secrets and service accounts is",
-                                       "has records that mention some", "nothing was forgotten");
-          }
-          return internal::ReconcileWith(images, truth, token, impl_->rows_at_once);
-        },
-        options);
-  });
-}
-
-Result<RevokeMissingReport> NodeStore::ReconcileInParts(const RevokeMissing& part) {
-  return Guarded([&]() -> Result<RevokeMissingReport> {
-    if (!impl_->committer) return impl_->NotOwner();
-    const ChangeOptions options{.allow_empty = part.allow_empty, .dry_run = part.dry_run};
-    if (!part.more && part.parts_before == 0) return Reconcile(part.existing, part.token, options);
-    std::list<Impl::Parts> one;
-    {
-      const std::lock_guard lock(impl_->parts_mutex);
-      auto& lists = impl_->parts;
-      const auto of_token = [&](const Impl::Parts& parts) { return parts.all.token == part.token; };
-      auto at = std::find_if(lists.begin(), lists.end(), of_token);
-      if (part.parts_before == 0) {
-        if (at != lists.end()) lists.erase(at);
-        at = lists.insert(lists.end(), {.all = {.token = part.token,
-                                                .allow_empty = part.allow_empty,
-                                                .dry_run = part.dry_run}});
-      }
-      if (at == lists.end() || at->count != part.parts_before ||
-          at->all.allow_empty != part.allow_empty || at->all.dry_run != part.dry_run) {
-        return Error{ErrorCode::kInvalidArgument,
-                     "part " + std::to_string(part.parts_before + 1) +
-                         " of the list does not follow the one before; nothing was revoked",
-                     "send the list anew, from its first part on, with the same flags"};
-      }
-      one.splice(one.end(), lists, at);
-    }
-    Impl::Parts& parts = one.front();
-    const auto add = [](std::vector<CredentialName>& to, const std::vector<CredentialName>& more) {
-      to.insert(to.end(), more.begin(), more.end());
-    };
-    add(parts.all.existing.secrets, part.existing.secrets);
-    add(parts.all.existing.service_accounts, part.existing.service_accounts);
-    ++parts.count;
-    TRY(internal::CheckTruth(parts.all.existing));
-    if (!part.more) return Reconcile(parts.all.existing, part.token, options);
-    const std::lock_guard lock(impl_->parts_mutex);
-    impl_->parts.splice(impl_->parts.end(), one);
-    // What is abandoned must not stay for ever.
-    std::size_t names = 0;
-    for (const Impl::Parts& kept : impl_->parts) names += kept.names();
-    while (impl_->parts.size() > kMaxLists || names > 2 * kMaxTruth) {
-      names -= impl_->parts.front().names();
-      impl_->parts.pop_front();
-    }
-    return RevokeMissingReport();
-  });
-}
 
 Result<void> NodeStore::NoteKubeletBegan(const BootTime& began) {
   return impl_->Write([&](StoreTxn& txn) -> Result<void> {
@@ -310,8 +211,94 @@ Result<void> NodeStore::NoteKubeletBegan(const BootTime& began) {
   });
 }
 
-Result<std::vector<Revocation>> NodeStore::ListRevocations() const {
-  return ListTable(*impl_, Table::kRevocations, "the revocations", internal::DecodeRevocation);
+namespace door {
+
+// A decision that begins after a call returned does not count what was forgotten, not even after a
+// crash; one that is under way sees all of the change or nothing of it. A pull whose beginning is
+// not on record (BeginPull) counts as begun before. An image by any spelling (Mode::kStrict), and
+// of a handler that is not in the registry, too; what is preloaded stays.
+Result<Revoke::Answer> Do(NodeStore& store, const Revoke& call, const Progress&) {
+  const Revocation& what = call.what;
+  TRY(internal::CheckForgettable(what));
+  NodeStore::Impl& impl = store.impl();
+  return WriteRevocation(
+      impl,
+      [&](internal::Images& images) -> Result<RevokeReport> {
+        Revocation stored = what;
+        if (what.kind == RevocationKind::kImage) {
+          TRY(CheckForgettableImage(images, what.image_ref));
+          auto handler = TRY(internal::FindHandler(images.txn(), what.runtime_handler));
+          stored.runtime_handler = handler.stored;
+        }
+        return internal::Forget(images, std::move(stored), impl.rows_at_once);
+      },
+      OptionsOf(call));
 }
+
+Result<RevokeMissing::Answer> Do(NodeStore& store, const RevokeMissing& part, const Progress&) {
+  NodeStore::Impl& impl = store.impl();
+  if (!impl.committer) return impl.NotOwner();
+  const ChangeOptions options = OptionsOf(part);
+  if (!part.more && part.parts_before == 0) {
+    return Reconcile(impl, part.existing, part.token, options);
+  }
+  using Parts = NodeStore::Impl::Parts;
+  std::list<Parts> one;
+  {
+    const std::lock_guard lock(impl.parts_mutex);
+    auto& lists = impl.parts;
+    const auto of_token = [&](const Parts& parts) { return parts.all.token == part.token; };
+    auto at = std::find_if(lists.begin(), lists.end(), of_token);
+    if (part.parts_before == 0) {
+      if (at != lists.end()) lists.erase(at);
+      at = lists.insert(
+          lists.end(),
+          {.all = {.token = part.token, .allow_empty = part.allow_empty, .dry_run = part.dry_run}});
+    }
+    if (at == lists.end() || at->count != part.parts_before ||
+        at->all.allow_empty != part.allow_empty || at->all.dry_run != part.dry_run) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "part " + std::to_string(part.parts_before + 1) +
+                       " of the list does not follow the one before; nothing was revoked",
+                   "send the list anew, from its first part on, with the same flags"};
+    }
+    one.splice(one.end(), lists, at);
+  }
+  Parts& parts = one.front();
+  const auto add = [](std::vector<CredentialName>& to, const std::vector<CredentialName>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
+  add(parts.all.existing.secrets, part.existing.secrets);
+  add(parts.all.existing.service_accounts, part.existing.service_accounts);
+  ++parts.count;
+  TRY(internal::CheckTruth(parts.all.existing));
+  if (!part.more) return Reconcile(impl, parts.all.existing, part.token, options);
+  const std::lock_guard lock(impl.parts_mutex);
+  impl.parts.splice(impl.parts.end(), one);
+  // What is abandoned must not stay for ever.
+  std::size_t names = 0;
+  for (const Parts& kept : impl.parts) names += kept.names();
+  while (impl.parts.size() > kMaxLists || names > 2 * kMaxTruth) {
+    names -= impl.parts.front().names();
+    impl.parts.pop_front();
+  }
+  return RevokeMissingReport();
+}
+
+Result<ListRevocations::Answer> Do(NodeStore& store, const ListRevocations& call, const Progress&) {
+  ListRevocations::Answer answer;
+  answer.revocations = TRY(
+      ListTable(store.impl(), Table::kRevocations, "the revocations", internal::DecodeRevocation));
+  std::ranges::sort(answer.revocations, {}, [](const Revocation& one) {
+    return std::tie(one.commit, one.kind, one.who, one.image_ref, one.runtime_handler,
+                    one.credential_hash);
+  });
+  for (Revocation& one : answer.revocations) {
+    if (!call.hashes) one.credential_hash.clear();
+  }
+  return answer;
+}
+
+}  // namespace door
 
 }  // namespace waybill

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "store/api/door.h"
 #include "store/base/try.h"
 #include "store/engine/recovery/backup.h"
 #include "store/node/facade/impl.h"
@@ -31,20 +32,6 @@ void NodeStore::Impl::StopServing() noexcept {
   const std::lock_guard lock(serving_mutex);
   server.reset();
   served.reset();
-}
-
-Result<Backup> NodeStore::Impl::MakeBackup() {
-  if (!committer) return NotOwner();
-  const std::unique_lock lock(backup_mutex, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    return Error{
-        ErrorCode::kUnavailable,
-        "another backup of " + directory.string() + " is being made; no second one was made",
-        "wait for it, then try again"};
-  }
-  TRY(PrepareBackup());
-  return internal::MakeBackupOfLive(owned->database, clock(),
-                                    [&](std::uint64_t sequence) { return IsDurable(sequence); });
 }
 
 Result<void> NodeStore::Impl::PrepareBackup() {
@@ -80,12 +67,32 @@ Result<Backup> NodeStore::Impl::WriteBackup(const std::filesystem::path& file,
   return internal::WriteBackupOfLive(*observed, file, progress, flush);
 }
 
-Result<Backup> NodeStore::MakeBackup() {
-  return Guarded([&] { return impl_->MakeBackup(); });
+namespace door {
+
+// In backup/: of several backups of this state only the new one is kept. Into a file: that must not
+// exist, in an existing directory that is not in the store, mode 0600. kDiskFull: no room.
+// kDamaged: the copy fails its check. kUnavailable: another backup is being made, or all slots of
+// readers are taken. After an error no backup was removed, and the file was not made, except if the
+// final sync of its directory failed.
+Result<MakeBackup::Answer> Do(NodeStore& store, const MakeBackup& call, const Progress& progress) {
+  NodeStore::Impl& impl = store.impl();
+  if (!call.file.empty()) {
+    if (call.file.is_absolute()) return impl.WriteBackup(call.file, progress);
+    return Invalid("the path of a backup must be absolute", "name the file from / on");
+  }
+  if (!impl.committer) return impl.NotOwner();
+  const std::unique_lock lock(impl.backup_mutex, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    return Error{
+        ErrorCode::kUnavailable,
+        "another backup of " + impl.directory.string() + " is being made; no second one was made",
+        "wait for it, then try again"};
+  }
+  TRY(impl.PrepareBackup());
+  const auto is_durable = [&](std::uint64_t sequence) { return impl.IsDurable(sequence); };
+  return internal::MakeBackupOfLive(impl.owned->database, impl.clock(), is_durable);
 }
 
-Result<Backup> NodeStore::WriteBackup(const std::filesystem::path& file, const Progress& progress) {
-  return Guarded([&] { return impl_->WriteBackup(file, progress); });
-}
+}  // namespace door
 
 }  // namespace waybill

@@ -1,8 +1,11 @@
 // StoreCounts, verification, trust.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "store/api/door.h"
 #include "store/base/try.h"
 #include "store/engine/database/uuid.h"
 #include "store/engine/recovery/verify.h"
@@ -76,16 +79,6 @@ Settings NodeStore::settings() const {
 
 bool NodeStore::owns() const { return impl_->is_owner(); }
 
-Result<VerifyReport> NodeStore::Verify(const Progress& progress) const {
-  const auto sequence = [this]() -> std::uint64_t {
-    const ReaderPool::Lease snapshot = impl_->Read();
-    return snapshot ? snapshot.state().commit_sequence : 0;
-  };
-  return Guarded([&] {
-    return internal::VerifyStore(impl_->directory, impl_->committer.get(), sequence, progress);
-  });
-}
-
 Result<TrustState> NodeStore::GetTrust() const {
   return Guarded([&]() -> Result<TrustState> {
     const ReaderPool::Lease snapshot = impl_->Read();
@@ -105,5 +98,37 @@ Result<TrustState> NodeStore::GetTrust() const {
     return TrustState{snapshot.state().distrustful, std::move(*journal)};
   });
 }
+
+namespace door {
+
+Result<GetStatus::Answer> Do(NodeStore& store, const GetStatus& call, const Progress&) {
+  GetStatus::Answer answer;
+  answer.counts = TRY(store.GetStatistics());
+  TrustState trust = TRY(store.GetTrust());
+  answer.store_uuid = answer.counts.store_uuid;
+  answer.schema_version = answer.counts.schema_version;
+  answer.commit = answer.counts.commit_sequence;
+  answer.settings = store.settings();
+  answer.settings.map_bytes = answer.counts.map_bytes;
+  answer.degraded = trust.distrustful;
+  if (store.owns()) answer.owner_pid = getpid();
+  if (call.brief) return answer;
+  answer.history = std::move(trust.journal);
+  if (store.owns()) answer.opening = store.recovery_report();
+  return answer;
+}
+
+// Blocks the commits of this process meanwhile. Beside a busy owner it may have to start over, and
+// is kIo after several tries.
+Result<Verify::Answer> Do(NodeStore& store, const Verify&, const Progress& progress) {
+  NodeStore::Impl& impl = store.impl();
+  const auto sequence = [&]() -> std::uint64_t {
+    const ReaderPool::Lease snapshot = impl.Read();
+    return snapshot ? snapshot.state().commit_sequence : 0;
+  };
+  return internal::VerifyStore(impl.directory, impl.committer.get(), sequence, progress);
+}
+
+}  // namespace door
 
 }  // namespace waybill

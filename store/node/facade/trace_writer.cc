@@ -128,30 +128,6 @@ Result<void> CheckParts(const TraceOptions& options, std::size_t first) {
 
 }  // namespace
 
-Result<void> CheckTraceOptions(const TraceOptions& options) {
-  constexpr std::uint64_t kLeast = 4 * kMaxTraceLineBytes;
-  if (options.path.empty()) return {};
-  if (options.max_file_bytes < kLeast) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "a file of a trace can't be bounded by " + std::to_string(options.max_file_bytes) +
-                     " bytes; nothing was changed",
-                 "give it " + std::to_string(kLeast) + " or more"};
-  }
-  if (options.written_within < std::chrono::milliseconds(1) ||
-      options.written_within > std::chrono::hours(1)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "a trace can't be written within " +
-                     std::to_string(options.written_within.count()) +
-                     " milliseconds; nothing was changed",
-                 "give it 1 to 3,600,000"};
-  }
-  if (options.files >= 1 && options.files <= kMaxTraceFiles) return {};
-  return Error{
-      ErrorCode::kInvalidArgument,
-      "a trace can't have " + std::to_string(options.files) + " files; nothing was changed",
-      "give it 1 to " + std::to_string(kMaxTraceFiles)};
-}
-
 TraceWriter::TraceWriter(const TraceOptions& options, Clock clock)
     : options_(options), clock_(std::move(clock)) {}
 
@@ -392,44 +368,34 @@ void TraceWriter::AddList(const std::vector<ListedImage>& images) noexcept {
 }
 
 void TraceWriter::AddRecord(const ImagePulledRecord* before,
-                            const ImagePulledRecord& record) noexcept {
-  try {
-    for (const auto& [image, has] : record.credential_mapping) {
-      const ImagePullCredentials* had = nullptr;
-      if (before != nullptr) {
-        const auto at = before->credential_mapping.find(image);
-        if (at != before->credential_mapping.end()) had = &at->second;
-      }
-      std::vector<ImagePullSecretView> secrets;
-      for (const ImagePullSecret& secret : has.kubernetes_secrets) {
-        const bool is_old = had != nullptr && std::ranges::find(had->kubernetes_secrets, secret) !=
-                                                  had->kubernetes_secrets.end();
-        if (!is_old) secrets.emplace_back(secret);
-      }
-      std::vector<ImagePullServiceAccountView> accounts;
-      for (const ImagePullServiceAccount& account : has.kubernetes_service_accounts) {
-        const bool is_old =
-            had != nullptr && std::ranges::find(had->kubernetes_service_accounts, account) !=
-                                  had->kubernetes_service_accounts.end();
-        if (!is_old) accounts.emplace_back(account);
-      }
-      const ImageCopy copy{
-          .image = image, .image_ref = record.image_ref, .runtime_handler = record.runtime_handler};
-      if (has.node_pods_accessible && (had == nullptr || !had->node_pods_accessible)) {
-        Add({.copy = copy});
-      }
-      for (const ImagePullSecretView& secret : secrets) {
-        const PodCredentials one{.secrets = {&secret, 1}};
-        Add({.copy = copy, .pod_namespace = secret.namespace_name, .credentials = &one});
-      }
-      for (const ImagePullServiceAccountView& account : accounts) {
-        const PodCredentials one{.service_account = account};
-        Add({.copy = copy, .pod_namespace = account.namespace_name, .credentials = &one});
-      }
+                            const ImagePulledRecord& record) noexcept try {
+  const ImagePullCredentials none;
+  const auto is_in = [](const auto& all, const auto& one) {
+    return std::ranges::find(all, one) != all.end();
+  };
+  for (const auto& [image, has] : record.credential_mapping) {
+    const ImagePullCredentials* had = &none;
+    if (before != nullptr) {
+      const auto at = before->credential_mapping.find(image);
+      if (at != before->credential_mapping.end()) had = &at->second;
     }
-  } catch (...) {
-    Drop();
+    const ImageCopy copy{
+        .image = image, .image_ref = record.image_ref, .runtime_handler = record.runtime_handler};
+    if (has.node_pods_accessible && !had->node_pods_accessible) Add({.copy = copy});
+    for (const ImagePullSecret& secret : has.kubernetes_secrets) {
+      if (is_in(had->kubernetes_secrets, secret)) continue;
+      const ImagePullSecretView view(secret);
+      const PodCredentials one{.secrets = {&view, 1}};
+      Add({.copy = copy, .pod_namespace = secret.namespace_name, .credentials = &one});
+    }
+    for (const ImagePullServiceAccount& account : has.kubernetes_service_accounts) {
+      if (is_in(had->kubernetes_service_accounts, account)) continue;
+      const PodCredentials one{.service_account = ImagePullServiceAccountView(account)};
+      Add({.copy = copy, .pod_namespace = account.namespace_name, .credentials = &one});
+    }
   }
+} catch (...) {
+  Drop();
 }
 
 void TraceWriter::Run() {

@@ -31,9 +31,6 @@
 
 namespace waybill::internal {
 
-// kInvalidArgument: a bound is out of range.
-Result<void> CheckTraceOptions(const TraceOptions& options);
-
 class TraceWriter {
  public:
   // Of the decision path: what a decision was about. Nothing is copied before Add.

@@ -209,7 +209,7 @@ Result<void> DropPreloaded(Images& images, FunctionRef<bool(const ImageRow&)> dr
 
 // What was revoked of other handlers' copies is revoked of the default's: a pull that becomes its
 // own may have begun before.
-Result<void> FoldRevocations(Images& images, const Chosen& chosen, CollapseReport& report) {
+Result<void> FoldRevocations(Images& images, const Chosen& chosen, RuntimesReport& report) {
   StoreTxn& txn = images.txn();
   auto revocations = TRY(ReadRevocations(txn));
   for (Revocation& one : revocations) {
@@ -233,9 +233,9 @@ Result<void> FoldRevocations(Images& images, const Chosen& chosen, CollapseRepor
 // Moves records and pulls of the handlers that `chosen` accepts to the default handler. `chosen` is
 // not asked about "", the default itself. No credentials are left, nor those of the default's own
 // record of such an image: which copy they were for is no longer known.
-Result<CollapseReport> Fold(Images& images, const Chosen& chosen) {
+Result<RuntimesReport> Fold(Images& images, const Chosen& chosen) {
   StoreTxn& txn = images.txn();
-  CollapseReport report;
+  RuntimesReport report;
   std::set<std::string> handlers;
   std::set<std::string> folded;  // subjects
   const auto is_chosen = [&](const ImageRow& row) {
@@ -257,7 +257,7 @@ Result<CollapseReport> Fold(Images& images, const Chosen& chosen) {
                             .closed_by = by_operator ? ClosedBy::kOperator : ClosedBy::kNobody};
     TRY(images.Put(std::move(own), Images::Confirms::kYes));
     if (folded.insert(other.subject).second) ++report.records_to_verify;
-    ++report.records;
+    ++report.records_collapsed;
     handlers.insert(other.runtime_handler);
     TRY(images.Unrecord(std::move(other)));
   }
@@ -270,7 +270,7 @@ Result<CollapseReport> Fold(Images& images, const Chosen& chosen) {
     if (may_bring) handlers.insert(pull.runtime_handler);
     TRY(EraseOpenPull(txn, pull));
     pull.runtime_handler.clear();
-    report.intents += may_bring ? 1U : 0U;
+    report.intents_collapsed += may_bring ? 1U : 0U;
     if (!KeepsEndedPulls(images.mode())) {
       // A kubelet has one intent for a string.
       auto there = TRY(FindOpenPulls(txn, pull.image, ""));
@@ -281,7 +281,7 @@ Result<CollapseReport> Fold(Images& images, const Chosen& chosen) {
   // The default's copy of such an image may be one of the others.
   TRY(DropPreloaded(
       images, [&](const ImageRow& row) { return is_chosen(row) || folded.contains(row.subject); }));
-  report.handlers.assign(handlers.begin(), handlers.end());
+  report.changed.assign(handlers.begin(), handlers.end());
   return report;
 }
 
@@ -361,8 +361,8 @@ Result<RuntimesReport> ReplaceHandlers(Images& images, std::vector<RuntimeHandle
   // Records of the new default handler are looked up under the empty name from now on.
   auto folded = TRY(Fold(
       images, [&](std::string_view stored) { return report.turned_on || stored == default_name; }));
-  report.records_collapsed = folded.records;
-  report.intents_collapsed = folded.intents;
+  report.records_collapsed = folded.records_collapsed;
+  report.intents_collapsed = folded.intents_collapsed;
 
   const bool other_default = !old.empty() && NameOfDefault(old) != default_name;
   TRY(DropOutdated(images, handlers, other_default, report));
@@ -383,7 +383,7 @@ bool ChangesHandler(const Handlers& old, const Handlers& handlers, std::string_v
   return after != nullptr && (before == nullptr || other_guest);
 }
 
-Result<CollapseReport> CollapseHandlers(Images& images) {
+Result<RuntimesReport> CollapseHandlers(Images& images) {
   StoreTxn& txn = images.txn();
   auto report = Fold(images, [](std::string_view) { return true; });
   if (!report) return report;

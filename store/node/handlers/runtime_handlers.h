@@ -56,8 +56,8 @@ Result<RuntimesReport> ReplaceHandlers(Images& images, std::vector<RuntimeHandle
 bool ChangesHandler(const std::vector<RuntimeHandler>& old,
                     const std::vector<RuntimeHandler>& handlers, std::string_view stored);
 
-// NodeStore::CollapseRuntimeHandlers.
-Result<CollapseReport> CollapseHandlers(Images& images);
+// Turns runtime classes off: SetRuntimes.
+Result<RuntimesReport> CollapseHandlers(Images& images);
 
 }  // namespace waybill::internal
 
