@@ -1,6 +1,6 @@
 // Lower-case hex, strict: no other alphabet is accepted, and lengths must fit. Every decision
-// decodes an image ref, a UID and a hash, so SSE2 takes 16 digits at once; the plain functions give
-// the same answers elsewhere.
+// decodes an image ref, a UID and a hash, so 16 digits are taken at once, by the compiler's
+// vectors.
 
 #ifndef WAYBILL_STORE_BASE_HEX_H_
 #define WAYBILL_STORE_BASE_HEX_H_
@@ -27,102 +27,72 @@ constexpr bool IsLowerHexDigit(char c) {
   return digit | letter;
 }
 
-// The loops of the plain functions run over a fixed size without an early end: compilers turn them
-// into vector code.
-template <std::size_t N>
-bool AllLowerHexPlain(const char* text) {
-  std::uint8_t bad = 0;
-  for (std::size_t i = 0; i < N; ++i) {
-    bad = static_cast<std::uint8_t>(bad | !IsLowerHexDigit(text[i]));
-  }
-  return bad == 0;
+using Bytes16 = std::uint8_t __attribute__((vector_size(16)));
+
+inline Bytes16 Load16(const char* text) {
+  Bytes16 bytes;
+  std::memcpy(&bytes, text, sizeof(bytes));
+  return bytes;
 }
 
-// False, with `bytes` as it was, unless `text` is exactly 2 × N digits of [0-9a-f].
-template <std::size_t N>
-bool HexDecodePlain(std::string_view text, std::array<std::uint8_t, N>& bytes) {
-  if (text.size() != 2 * N || !AllLowerHexPlain<2 * N>(text.data())) return false;
-  static_assert(std::endian::native == std::endian::little, "the first digit is the low byte");
-  std::array<std::uint16_t, N> pairs{};
-  std::memcpy(pairs.data(), text.data(), 2 * N);
-  for (std::size_t i = 0; i < N; ++i) {
-    // Of all digits, letters alone have bit 6. The first digit of a pair is the low byte.
-    const int letters = (pairs[i] >> 6) & 0x0101;
-    const int nibbles = (pairs[i] & 0x0f0f) + 9 * letters;
-    bytes[i] = static_cast<std::uint8_t>((nibbles << 4) | (nibbles >> 8));
-  }
-  return true;
-}
-
-#ifdef __SSE2__
-
-inline __m128i Load16(const char* text) {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
-}
+inline Bytes16 InEach(char byte) { return Bytes16{} + static_cast<std::uint8_t>(byte); }
 
 // All ones where the byte is in `first` to `last`.
-inline __m128i IsBetween(__m128i bytes, char first, char last) {
-  const __m128i from_first = _mm_sub_epi8(bytes, _mm_set1_epi8(first));
-  return _mm_cmpeq_epi8(_mm_min_epu8(from_first, _mm_set1_epi8(static_cast<char>(last - first))),
-                        from_first);
+inline Bytes16 IsBetween(Bytes16 bytes, char first, char last) {
+  const Bytes16 most = InEach(static_cast<char>(last - first));
+  return reinterpret_cast<Bytes16>(bytes - InEach(first) <= most);
 }
 
 // All ones where the byte is a digit of [0-9a-f].
-inline __m128i IsLowerHexDigit(__m128i digits) {
-  return _mm_or_si128(IsBetween(digits, '0', '9'), IsBetween(digits, 'a', 'f'));
+inline Bytes16 IsLowerHexDigit(Bytes16 digits) {
+  return IsBetween(digits, '0', '9') | IsBetween(digits, 'a', 'f');
 }
 
-inline bool AllOnes(__m128i bytes) { return _mm_movemask_epi8(bytes) == 0xffff; }
+inline bool AllOnes(Bytes16 bytes) {
+#ifdef __SSE2__
+  return _mm_movemask_epi8(reinterpret_cast<__m128i>(bytes)) == 0xffff;
+#else
+  const auto halves = std::bit_cast<std::array<std::uint64_t, 2>>(bytes);
+  return (halves[0] & halves[1]) == ~std::uint64_t{0};
+#endif
+}
 
 // 32 digits of [0-9a-f] as 16 bytes.
-inline __m128i DecodeDigits(__m128i first, __m128i second) {
-  const auto pairs = [](__m128i digits) {
-    // Of all digits, letters alone have bit 6. The first digit of a pair is the low byte.
-    const __m128i letters = _mm_and_si128(_mm_srli_epi16(digits, 6), _mm_set1_epi8(1));
-    const __m128i nines = _mm_add_epi8(_mm_slli_epi16(letters, 3), letters);
-    const __m128i nibbles = _mm_add_epi8(_mm_and_si128(digits, _mm_set1_epi8(0x0f)), nines);
-    return _mm_and_si128(_mm_or_si128(_mm_slli_epi16(nibbles, 4), _mm_srli_epi16(nibbles, 8)),
-                         _mm_set1_epi16(0x00ff));
+inline Bytes16 DecodeDigits(Bytes16 first, Bytes16 second) {
+  static_assert(std::endian::native == std::endian::little, "the first digit is the low byte");
+  using Pairs = std::uint16_t __attribute__((vector_size(16)));
+  const auto in_low_bytes = [](Bytes16 digits) {
+    const auto in_each = [](std::uint16_t number) { return Pairs{} + number; };
+    const auto pairs = reinterpret_cast<Pairs>(digits);
+    // Of all digits, letters alone have bit 6.
+    const Pairs letters = (pairs >> in_each(6)) & in_each(0x0101);
+    const Pairs nibbles = (pairs & in_each(0x0f0f)) + (letters << in_each(3)) + letters;
+    return reinterpret_cast<Bytes16>((nibbles << in_each(4)) | (nibbles >> in_each(8)));
   };
-  return _mm_packus_epi16(pairs(first), pairs(second));
+  return __builtin_shufflevector(in_low_bytes(first), in_low_bytes(second), 0, 2, 4, 6, 8, 10, 12,
+                                 14, 16, 18, 20, 22, 24, 26, 28, 30);
 }
 
 template <std::size_t N>
 bool AllLowerHex(const char* text) {
   static_assert(N % 16 == 0);
-  __m128i good = _mm_set1_epi8(-1);
-  for (std::size_t i = 0; i < N; i += 16) {
-    good = _mm_and_si128(good, IsLowerHexDigit(Load16(text + i)));
-  }
+  Bytes16 good = IsLowerHexDigit(Load16(text));
+  for (std::size_t i = 16; i < N; i += 16) good &= IsLowerHexDigit(Load16(text + i));
   return AllOnes(good);
 }
 
-// As HexDecodePlain.
+// False, with `bytes` as it was, unless `text` is exactly 2 × N digits of [0-9a-f].
 template <std::size_t N>
 bool HexDecode(std::string_view text, std::array<std::uint8_t, N>& bytes) {
   static_assert(N % 16 == 0);
   if (text.size() != 2 * N || !AllLowerHex<2 * N>(text.data())) return false;
   for (std::size_t i = 0; i < N; i += 16) {
     const char* const digits = text.data() + 2 * i;
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes.data() + i),
-                     DecodeDigits(Load16(digits), Load16(digits + 16)));
+    const Bytes16 decoded = DecodeDigits(Load16(digits), Load16(digits + 16));
+    std::memcpy(bytes.data() + i, &decoded, sizeof(decoded));
   }
   return true;
 }
-
-#else
-
-template <std::size_t N>
-bool AllLowerHex(const char* text) {
-  return AllLowerHexPlain<N>(text);
-}
-
-template <std::size_t N>
-bool HexDecode(std::string_view text, std::array<std::uint8_t, N>& bytes) {
-  return HexDecodePlain(text, bytes);
-}
-
-#endif
 
 // Whether `size` bytes at `text` are all [0-9a-f].
 inline bool IsLowerHex(const char* text, std::size_t size) {

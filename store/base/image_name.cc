@@ -131,17 +131,17 @@ inline bool ScanBlocks(const char* begin, const char* end, ImageParts& parts) {
     // The last block begins earlier, so that it ends with the text.
     const std::size_t start = std::min(at, size - kBlock);
     const auto skipped = static_cast<unsigned>(at - start);
-    const __m128i bytes = internal::Load16(begin + start);
-    const auto are = [bytes](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
-    const auto mask = [skipped](__m128i which) {
-      return static_cast<unsigned>(_mm_movemask_epi8(which)) >> skipped;
+    const internal::Bytes16 bytes = internal::Load16(begin + start);
+    const auto are = [bytes](char c) { return internal::IsBetween(bytes, c, c); };
+    const auto mask = [skipped](internal::Bytes16 which) {
+      return static_cast<unsigned>(_mm_movemask_epi8(reinterpret_cast<__m128i>(which))) >> skipped;
     };
     const unsigned all = 0xffffU >> skipped;
     const unsigned slashes = mask(are('/'));
     const unsigned colons = mask(are(':'));
-    const unsigned separators = slashes | mask(_mm_or_si128(are('.'), are('-')));
-    const unsigned runs = mask(
-        _mm_or_si128(internal::IsBetween(bytes, 'a', 'z'), internal::IsBetween(bytes, '0', '9')));
+    const unsigned separators = slashes | mask(are('.') | are('-'));
+    const unsigned runs =
+        mask(internal::IsBetween(bytes, 'a', 'z') | internal::IsBetween(bytes, '0', '9'));
     // Up to the first colon, which ends the name as a separator would.
     const unsigned name = colons == 0 ? all : (colons & -colons) - 1;
     const unsigned last = colons & -colons;

@@ -137,9 +137,9 @@ BOOST_AUTO_TEST_CASE(rule_12_a_full_disk_is_an_error_and_nothing_else) {
 BOOST_FIXTURE_TEST_CASE(a_free_list_with_impossible_pages_is_damage, Scene) {
   Rotate();
   auto file = Must(internal::OpenFile(database(), O_RDWR));
-  auto pages = Must(internal::PageFile::Open(file.get(), internal::PageFile::Mode::kWhole));
+  auto pages = Must(internal::PageFile::Open(file.get()));
   const internal::MetaPages metas = internal::ReadMetaPages(pages);
-  const auto root = metas.page[static_cast<std::size_t>(metas.newer)].record.free_tree.root;
+  const auto root = metas.meta[static_cast<std::size_t>(metas.newer_meta)].free_tree.root;
   internal::PageFile::Scratch scratch;
   const auto at = static_cast<off_t>(root * metas.page_bytes);
   const std::byte* bytes = pages.Read(static_cast<std::uint64_t>(at), metas.page_bytes, scratch);

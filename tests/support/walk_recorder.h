@@ -25,6 +25,7 @@ class WalkRecorder : public internal::PageVisitor {
     tables.emplace_back(name);
   }
   void OnValue(std::string_view, internal::PageKey key, std::span<const std::byte> value) override {
+    ++values;
     aligned = aligned && reinterpret_cast<std::uintptr_t>(value.data()) % 8 == 0;
     AppendValue(text, {reinterpret_cast<const char*>(key.data()), key.size()},
                 {reinterpret_cast<const char*>(value.data()), value.size()});
@@ -32,6 +33,7 @@ class WalkRecorder : public internal::PageVisitor {
 
   std::string text;
   std::vector<std::string> tables;  // "" first
+  std::uint64_t values = 0;
   bool aligned = true;
 };
 

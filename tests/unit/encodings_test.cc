@@ -365,35 +365,6 @@ BOOST_AUTO_TEST_CASE(hex_refuses_every_other_character_everywhere) {
   }
 }
 
-// Mostly digits, so that about half of the texts are sound.
-BOOST_AUTO_TEST_CASE(hex_and_uuids_are_decoded_as_without_vectors) {
-  testing::Draw draw(testing::SeedOfThisRun());
-  constexpr std::string_view kNear = "0123456789abcdef/:`gAF@G\xff\x80\xe1 ";
-  std::size_t sound = 0;
-  for (int i = 0; i < 200'000; ++i) {
-    std::string text;
-    for (int at = 0; at < 64; ++at) text += kNear[draw.Below(draw.OneIn(90) ? kNear.size() : 16)];
-    std::array<std::uint8_t, 32> fast{};
-    std::array<std::uint8_t, 32> plain{};
-    const bool is_hex = HexDecodePlain(text, plain);
-    sound += is_hex ? 1 : 0;
-    BOOST_REQUIRE(HexDecode(text, fast) == is_hex);
-    BOOST_REQUIRE(fast == plain);
-    BOOST_REQUIRE(AllLowerHex<64>(text.data()) == AllLowerHexPlain<64>(text.data()));
-
-    std::string uuid = text.substr(0, 36);
-    for (const std::size_t dash : {8, 13, 18, 23}) uuid[dash] = draw.OneIn(40) ? '0' : '-';
-    if (draw.OneIn(20)) uuid.resize(draw.Below(40), 'a');
-    std::array<std::uint8_t, 16> fast_uuid{};
-    std::array<std::uint8_t, 16> plain_uuid{};
-    const bool is_uuid = DecodeUuidPlain(uuid, plain_uuid);
-    BOOST_REQUIRE(DecodeUuid(uuid, fast_uuid) == is_uuid);
-    if (is_uuid) BOOST_REQUIRE(fast_uuid == plain_uuid);
-  }
-  BOOST_TEST(sound > 10'000U);
-  BOOST_TEST(sound < 190'000U);
-}
-
 BOOST_AUTO_TEST_CASE(hex_refuses_other_lengths) {
   std::array<std::uint8_t, 32> bytes{};
   for (const std::size_t size : {0u, 1u, 62u, 63u, 65u, 66u, 128u}) {

@@ -1,12 +1,10 @@
 // The page walk on stores written by liblmdb: every state is sound, and every value is visited.
 
 #include <boost/test/unit_test.hpp>
-#include <cstring>
 #include <optional>
 
 #include "store/engine/lmdb/check/page_check.h"
 #include "tests/support/draw.h"
-#include "tests/support/expect_error.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/walk_recorder.h"
@@ -51,10 +49,6 @@ struct WrittenByLmdb {
   RawModel model;
   RawStore store{dir.path()};
 };
-
-internal::PageKey KeyOf(const std::string& key) {
-  return internal::PageKey(reinterpret_cast<const std::byte*>(key.data()), 16);
-}
 
 BOOST_AUTO_TEST_CASE(every_commit_of_a_random_history_is_sound) {
   const unsigned seed = static_cast<unsigned>(SeedOfThisRun());
@@ -177,37 +171,6 @@ BOOST_AUTO_TEST_CASE(a_file_longer_than_its_pages_or_without_its_last_free_pages
     ++removed;
   }
   BOOST_TEST(removed > 0U);
-}
-
-BOOST_FIXTURE_TEST_CASE(one_key_is_found_in_the_newer_and_in_the_older_tree, WrittenByLmdb) {
-  CommitMany(store, kTables[1], 0, 1000, true, 288, model);
-  const std::string key = "0header-----id-0";
-  for (std::uint64_t id = 2; id < 40; ++id) {
-    RawTxn txn(store);
-    const MDB_dbi main = txn.Table("");
-    const std::vector<std::uint64_t> numbers(id % 5 == 0 ? 700 : 2, id);
-    const std::string_view value(reinterpret_cast<const char*>(numbers.data()),
-                                 numbers.size() * sizeof(id));
-    txn.Put(main, key, value);
-    for (unsigned i = 0; i < 20; ++i) {
-      txn.Put(main, std::to_string(1000000000 + id * 20 + i) + "------", value);
-    }
-    txn.Commit();
-    const OpenedFile file(dir / "data.mdb");
-    for (std::uint64_t which_id = id < 3 ? id : id - 1; which_id <= id; ++which_id) {
-      const auto found =
-          internal::FindInMain(file.fd(), static_cast<int>(which_id % 2), KeyOf(key));
-      BOOST_REQUIRE(found.has_value());
-      std::uint64_t stored = 0;
-      std::memcpy(&stored, found->data(), sizeof(stored));
-      BOOST_TEST(stored == which_id);
-    }
-    ExpectError(
-        internal::FindInMain(file.fd(), static_cast<int>(id % 2), KeyOf("no-such-key-----")),
-        ErrorCode::kNotFound);
-  }
-  const OpenedFile file(dir / "data.mdb");
-  ExpectError(internal::FindInMain(file.fd(), 0, KeyOf(kTables[1])), ErrorCode::kDamaged);
 }
 
 BOOST_AUTO_TEST_CASE(files_that_are_no_store_are_results) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <memory>
 #include <utility>
 
 #include "store/base/caught.h"
@@ -12,7 +12,6 @@ namespace waybill::internal {
 namespace {
 
 constexpr std::size_t kMaxBatch = 256;
-constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 // Commits between two searches for dead readers, which keep old pages from being used again.
 constexpr std::uint64_t kReaderCheckInterval = 256;
 // Pages that only deletions may use, so that a full store can be pruned. A small deletion takes
@@ -96,23 +95,21 @@ struct FreePages {
 
 FreePages CountFreePages(const lmdb::Env& env) {
   lmdb::Txn txn;
-  lmdb::Cursor cursor;
   const std::uint64_t last = env.GetInfo().last_txn_id;
   Snapshots snapshots{last, last + 1};
   FreePages pages;
   if (mdb_reader_list(env.get(), LowerToOldest, &snapshots) < 0) return pages;
-  if (txn.BeginRead(env) != MDB_SUCCESS || cursor.Open(txn.get(), 0) != MDB_SUCCESS) return pages;
-  lmdb::Bytes key;
-  lmdb::Bytes value;
-  while (cursor.Get(&key, &value, MDB_NEXT) == MDB_SUCCESS) {
+  if (txn.BeginRead(env) != MDB_SUCCESS) return pages;
+  lmdb::ForEach(txn.get(), 0, {}, [&](lmdb::Bytes key, lmdb::Bytes value) {
     std::size_t freed_by = 0;
     std::size_t count = 0;
-    if (key.size() != sizeof(freed_by) || value.size() < sizeof(count)) continue;
+    if (key.size() != sizeof(freed_by) || value.size() < sizeof(count)) return true;
     std::memcpy(&freed_by, key.data(), sizeof(freed_by));
-    if (freed_by >= snapshots.oldest) break;
+    if (freed_by >= snapshots.oldest) return false;
     std::memcpy(&count, value.data(), sizeof(count));
     (freed_by < last ? pages.usable : pages.pending) += count;
-  }
+    return true;
+  });
   return pages;
 }
 
@@ -196,18 +193,12 @@ Result<void> Committer::WithoutCommits(FunctionRef<Result<void>()> work) {
   nobody_leads_.wait(lock, [&] { return !leading_; });
   leading_ = true;
   lock.unlock();
-  const auto give_back = [&] {
+  const auto give_back = [&lock](Committer* leading) {
     lock.lock();
-    LetLead();
+    leading->LetLead();
   };
-  try {
-    Result<void> result = work();
-    give_back();
-    return result;
-  } catch (...) {
-    give_back();
-    throw;
-  }
+  const std::unique_ptr<Committer, decltype(give_back)> until_done(this, give_back);
+  return work();
 }
 
 void Committer::Stop(const Error& why) {
@@ -235,22 +226,12 @@ void Committer::RunBatch(std::span<Request*> batch) {
     for (Request* request : batch) request->result = WhyFailed();
     return;
   }
-  while (!batch.empty()) {
-    std::size_t without = kNone;  // not batch.size(): others may join
-    Error error;
-    if (TryTogether(batch, without, error)) return;
-    if (without != kNone) {
-      // Its result is set. The others run again, in their order.
-      std::rotate(batch.begin() + static_cast<std::ptrdiff_t>(without),
-                  batch.begin() + static_cast<std::ptrdiff_t>(without) + 1, batch.end());
-      batch = batch.first(batch.size() - 1);
-    } else if (batch.size() == 1 || failed()) {
-      for (Request* request : batch) request->result = error;
-      return;
-    } else {
-      for (std::size_t i = 0; i < batch.size(); ++i) RunBatch(batch.subspan(i, 1));
-      return;
-    }
+  Error error;
+  if (TryTogether(batch, error)) return;
+  if (batch.size() == 1 || failed()) {
+    for (Request* request : batch) request->result = error;
+  } else {
+    for (std::size_t i = 0; i < batch.size(); ++i) RunBatch(batch.subspan(i, 1));
   }
 }
 
@@ -316,15 +297,13 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
   if (committed) {
     auto flushed = flushes_once_ ? env_.Flush() : Result<void>();
     if (flushed && room_ahead_) flushed = room_ahead_->Settle(env_.GetInfo());
-    if (!flushed) {
-      // The kernel may take pages that never reached the disk for written: a later flush proves
-      // nothing.
-      Error error = OutcomeUnknown(env_.directory(), flushed.error().message);
-      Stop(error);
-      return error;
-    }
+    if (flushed) return {};
+    // The kernel may take pages that never reached the disk for written: a later flush proves
+    // nothing.
+    Error error = OutcomeUnknown(env_.directory(), flushed.error().message);
+    Stop(error);
+    return error;
   }
-  if (committed) return committed;
   if (committed.error().code == ErrorCode::kOwned) {
     committing = false;
     Error error = NothingChanged(committed.error());
@@ -342,13 +321,13 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
   return committed;
 }
 
-bool Committer::TryTogether(std::span<Request*>& batch, std::size_t& without, Error& error) {
+bool Committer::TryTogether(std::span<Request*>& batch, Error& error) {
   while (true) {
     bool committing = false;
     bool done = false;
     mark_failed_ = false;
     try {
-      done = TryTransaction(batch, without, error, committing);
+      done = TryTransaction(batch, error, committing);
     } catch (...) {
       if (committing) throw;
       // Memory ran out, or the caller's clock threw. The transaction is aborted.
@@ -371,8 +350,7 @@ bool Committer::TakeMore(std::span<Request*>& batch) {
   return most > before;
 }
 
-bool Committer::TryTransaction(std::span<Request*>& batch, std::size_t& without, Error& error,
-                               bool& committing) {
+bool Committer::TryTransaction(std::span<Request*>& batch, Error& error, bool& committing) {
   if (auto owned = StillOwned(When::kBefore); !owned) {
     error = NothingChanged(owned.error());
     if (error.code == ErrorCode::kOwned) Stop(error);
@@ -424,18 +402,12 @@ bool Committer::TryTransaction(std::span<Request*>& batch, std::size_t& without,
     const bool is_full = request.result.error().code == ErrorCode::kStoreFull;
     // Dead readers keep pages from being used again.
     if (is_full) env_.ClearDeadReaders();
-    const bool is_alone = batch.size() == 1;
-    if (!dirty && (!is_full || is_alone)) {
-      if (undo != nullptr) undo->RollBackTo(mark);
-      continue;
-    }
     // There may be room for it in a transaction of its own.
-    if (is_full && !is_alone) {
+    if (dirty || (is_full && batch.size() > 1)) {
       error = request.result.error();
-    } else {
-      without = i;
+      return false;
     }
-    return false;
+    if (undo != nullptr) undo->RollBackTo(mark);
   }
   if (any_dirty && copied > 0 && room.usable < copied + kPagesOfCommit + kPagesLeft) {
     error = lmdb::MakeError(MDB_MAP_FULL, "committing", env_.directory());

@@ -25,9 +25,9 @@
 // LMDB shows a commit to readers before it is flushed. What they read is true, and a crash takes
 // the readers along. But what a caller acts on outside the node's memory waits (durable_sequence).
 //
-// A change fails alone. If it wrote nothing, the leader goes on; otherwise it begins anew without
-// that change. If the commit fails, each change runs again in a transaction of its own. So a change
-// may run more than once; memory that it changes must be undone by an UndoLog.
+// A change fails alone. If it wrote nothing, the leader goes on; otherwise, and if the commit
+// fails, each change runs again in a transaction of its own. So a change may run more than once;
+// memory that it changes must be undone by an UndoLog.
 
 #ifndef WAYBILL_STORE_ENGINE_DATABASE_COMMITTER_H_
 #define WAYBILL_STORE_ENGINE_DATABASE_COMMITTER_H_
@@ -128,11 +128,9 @@ class Committer {
   // Under mutex_: the first in the queue leads, or WithoutCommits goes on.
   void LetLead();
   void RunBatch(std::span<Request*> batch);
-  // False: nothing was changed. Either request number `without` failed after it had written, or
-  // `error` says why the transaction failed.
-  bool TryTogether(std::span<Request*>& batch, std::size_t& without, Error& error);
-  bool TryTransaction(std::span<Request*>& batch, std::size_t& without, Error& error,
-                      bool& committing);
+  // False: nothing was changed, and `error` says why.
+  bool TryTogether(std::span<Request*>& batch, Error& error);
+  bool TryTransaction(std::span<Request*>& batch, Error& error, bool& committing);
   // Callers that came meanwhile join: a flush for all takes no longer. False: nobody came.
   bool TakeMore(std::span<Request*>& batch);
   // Pages of the map.

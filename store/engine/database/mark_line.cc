@@ -5,9 +5,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <cinttypes>
 #include <cstdio>
 #include <string_view>
 
@@ -20,9 +19,7 @@ namespace {
 
 constexpr std::string_view kName = "waybill-mark ";
 constexpr std::string_view kMagic = "waybill-mark 1 ";
-constexpr std::size_t kUuidBytes = 36;
 constexpr std::size_t kDigits = 20;
-constexpr std::size_t kSumDigits = 16;
 constexpr std::size_t kMaxBytes = 16384;
 
 std::string In20Digits(std::uint64_t number) {
@@ -53,30 +50,23 @@ std::string Format(const MarkLine& line) {
 
 // Checks nothing but that it is the line of what was read from it, with its hash.
 std::optional<MarkLine> Parse(std::string_view text) {
-  std::string_view rest = text;
-  const auto next = [&rest](std::size_t bytes) {
-    const std::string_view field = rest.substr(0, bytes);
-    rest.remove_prefix(std::min(bytes + 1, rest.size()));
-    return field;
-  };
-  const auto number = [&next] {
-    const std::string_view digits = next(kDigits);
-    std::uint64_t read = 0;
-    std::from_chars(digits.data(), digits.data() + digits.size(), read);
-    return read;
-  };
-  next(kMagic.size() - 1);
   MarkLine line;
-  const bool are_ids =
-      DecodeUuid(next(kUuidBytes), line.uuid) && DecodeUuid(next(kUuidBytes), line.boot_id);
-  line.open = next(4) == "open";
-  line.begun = number();
-  line.acknowledged = number();
-  line.written = static_cast<std::int64_t>(number());
-  line.directory_id.device = static_cast<dev_t>(number());
-  line.directory_id.inode = static_cast<ino_t>(number());
-  next(kSumDigits);
-  line.directory = rest.substr(0, std::max<std::size_t>(rest.size(), 1) - 1);
+  char uuid[37] = "";
+  char boot_id[37] = "";
+  char word[5] = "";
+  std::uint64_t written = 0;
+  int read = 0;  // up to the path
+  std::sscanf(std::string(text).c_str(),
+              "waybill-mark 1 %36s %36s %4s %20" SCNu64 " %20" SCNu64 " %20" SCNu64 " %20" SCNu64
+              " %20" SCNu64 " %*16s%n",
+              uuid, boot_id, word, &line.begun, &line.acknowledged, &written,
+              &line.directory_id.device, &line.directory_id.inode, &read);
+  const auto path_at = static_cast<std::size_t>(read) + 1;
+  if (read == 0 || path_at >= text.size()) return std::nullopt;
+  line.written = static_cast<std::int64_t>(written);
+  line.open = std::string_view(word) == "open";
+  line.directory = text.substr(path_at, text.size() - path_at - 1);
+  const bool are_ids = DecodeUuid(uuid, line.uuid) && DecodeUuid(boot_id, line.boot_id);
   return are_ids && Format(line) == text ? std::optional(line) : std::nullopt;
 }
 

@@ -236,57 +236,17 @@ MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
   return rc == MDB_SUCCESS ? cursor : nullptr;
 }
 
-Lookup ReaderPool::Lease::GetCopy(Table table, const Key16& key, std::size_t bytes,
-                                  Payload& payload, bool& has_others) const {
-  has_others = false;
-  Places& places = slot_->places;
-  if (const Place* const place = places.Find(Search::kCopy, table, key)) {
-    if (place->value != nullptr) return Open(table, key, place->bytes(), payload);
-    has_others = place->number() != 0;
-    return Lookup::kAbsent;
-  }
-  MDB_cursor* const cursor = CursorOn(table);
-  if (cursor == nullptr) return Lookup::kDamaged;
-  const auto is_of_ref = [&key, bytes](lmdb::Bytes other) {
-    return other.size() == key.bytes.size() &&
-           std::memcmp(other.data(), key.bytes.data(), bytes) == 0;
-  };
-  lmdb::Bytes at = key.span();
-  lmdb::Bytes value;
-  int rc = lmdb::CursorGet(cursor, &at, &value, MDB_SET_RANGE);
-  if (rc == MDB_SUCCESS && at.size() == key.bytes.size() &&
-      std::memcmp(at.data(), key.bytes.data(), key.bytes.size()) == 0) {
-    if (remembers()) places.Remember(Search::kCopy, table, key, value);
-    return Open(table, key, value, payload);
-  }
-  // Such keys lie side by side: one would be just before or after where this key belongs.
-  if (rc == MDB_SUCCESS) {
-    has_others = is_of_ref(at);
-    if (!has_others) rc = lmdb::CursorGet(cursor, &at, &value, MDB_PREV);
-  } else if (rc == MDB_NOTFOUND) {
-    rc = lmdb::CursorGet(cursor, &at, &value, MDB_LAST);
-  }
-  if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;
-  has_others = has_others || (rc == MDB_SUCCESS && is_of_ref(at));
-  if (!CountIsTrue(table)) return Lookup::kDamaged;
-  if (remembers()) places.RememberMissing(Search::kCopy, table, key, has_others ? 1 : 0);
-  return Lookup::kAbsent;
-}
-
 bool ReaderPool::Lease::ForEach(const TableSpec& spec, FunctionRef<void(Payload)> visit) const {
-  lmdb::Cursor cursor;
-  int rc = cursor.Open(txn(), dbi(spec.table));
-  lmdb::Bytes key;
-  lmdb::Bytes value;
-  while (rc == MDB_SUCCESS) {
-    rc = cursor.Get(&key, &value, MDB_NEXT);
-    if (rc != MDB_SUCCESS) break;
-    if (key.size() != 16) return false;
+  bool is_sound = true;
+  const int rc = lmdb::ForEach(txn(), dbi(spec.table), {}, [&](lmdb::Bytes key, Value value) {
+    is_sound = key.size() == sizeof(Key16);
+    if (!is_sound) return false;
     Payload payload;
     OpenValue(spec, Key16::From(key.first<16>()), value, payload);
     visit(payload);
-  }
-  return rc == MDB_NOTFOUND;
+    return true;
+  });
+  return is_sound && rc == MDB_SUCCESS;
 }
 
 Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::size_t bytes,

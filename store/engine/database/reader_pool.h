@@ -84,10 +84,6 @@ class ReaderPool {
     void Reacquire(Lease&& other) noexcept;
 
     Lookup Get(Table table, const Key16& key, Payload& payload) const;
-    // By one search. If the key is missing, `has_others` says whether another key begins with the
-    // same `bytes`. Allocates nothing once the slot has its cursor.
-    Lookup GetCopy(Table table, const Key16& key, std::size_t bytes, Payload& payload,
-                   bool& has_others) const;
     // Whether the table has as many entries as the state says. Asks LMDB once a snapshot.
     bool CountIsTrue(Table table) const;
     // Whether `is_it` accepts a value whose key begins with the first `bytes` of `first`. Allocates

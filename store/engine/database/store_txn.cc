@@ -91,16 +91,12 @@ Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) cons
 
 Result<void> StoreTxn::Recount(MDB_dbi dbi, TableDigest& digest) const {
   digest = {};
-  lmdb::Cursor cursor;
-  int rc = cursor.Open(context_.txn, dbi);
-  lmdb::Bytes key;
-  lmdb::Bytes value;
-  while (rc == MDB_SUCCESS) {
-    rc = cursor.Get(&key, &value, MDB_NEXT);
+  const int rc = lmdb::ForEach(context_.txn, dbi, {}, [&](lmdb::Bytes, Value value) {
     // Damaged values count with the checksum that they carry.
-    if (rc == MDB_SUCCESS && value.size() >= kEnvelopeBytes) digest.Add(StoredChecksum(value));
-  }
-  if (rc != MDB_NOTFOUND) return LmdbError(rc, "counting a table");
+    if (value.size() >= kEnvelopeBytes) digest.Add(StoredChecksum(value));
+    return true;
+  });
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "counting a table");
   return {};
 }
 
@@ -162,73 +158,58 @@ std::uint64_t StoreTxn::PagesCopied() const {
   return pages + pages / 256;
 }
 
-Result<void> StoreTxn::Store(std::optional<Table> table, TableDigest& digest, const Key16& key,
-                             Value value, Room room) {
+Result<bool> StoreTxn::Store(std::optional<Table> table, TableDigest& digest, const Key16& key,
+                             Value value, How how) {
   const MDB_dbi dbi = table ? context_.handles->of(*table) : context_.handles->main;
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val old{};
-  const int found = mdb_get(context_.txn, dbi, &k, &old);
+  const int found = how == How::kNew ? MDB_NOTFOUND : mdb_get(context_.txn, dbi, &k, &old);
   if (found != MDB_SUCCESS && found != MDB_NOTFOUND) return LmdbError(found, "reading a record");
   const bool exists = found == MDB_SUCCESS;
   if (exists && old.mv_size == value.size() &&
       std::memcmp(old.mv_data, value.data(), value.size()) == 0) {
     dirty_ = true;
-    return {};
+    return true;
   }
   if (table) Touch(*table, value.size());
   // The main table's records always find room: they are small, and one says what was lost.
-  const bool needs_room = table && room == Room::kGrowth;
-  if (needs_room && (!exists || old.mv_size < value.size())) {
-    if (auto r = TakeRoom(dbi, value.size()); !r) return r;
-  }
+  const bool needs_room = table && how != How::kReplaceFromReserve;
+  if (needs_room && (!exists || old.mv_size < value.size())) TRY(TakeRoom(dbi, value.size()));
   const bool recount = exists && !TakeOut(key, lmdb::FromVal(old), digest);
   MDB_val v = lmdb::ToVal(value);
+  const int rc =
+      mdb_put(context_.txn, dbi, &k, &v, how == How::kNew ? unsigned{MDB_NOOVERWRITE} : 0U);
+  if (how == How::kNew && rc == MDB_KEYEXIST) return false;
   dirty_ = true;
-  const int rc = mdb_put(context_.txn, dbi, &k, &v, 0);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
-  if (recount) return Recount(dbi, digest);
-  digest.Add(StoredChecksum(value));
+  if (recount) {
+    TRY(Recount(dbi, digest));
+  } else {
+    digest.Add(StoredChecksum(value));
+  }
+  return true;
+}
+
+Result<bool> StoreTxn::Write(const Schema& schema, Table table, const Key16& key, Payload payload,
+                             How how) {
+  TRY(CheckSize(payload));
+  const TableSpec& spec = SpecOf(table);
+  return Store(table, state_.digest(table), key,
+               Seal(key, spec.kind, schema.version(spec), payload), how);
+}
+
+Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
+  TRY(Write(schema, table, key, payload, How::kReplace));
   return {};
 }
 
-Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
-  return PutAs(schema(), table, key, payload);
-}
-
 Result<void> StoreTxn::PutFromReserve(Table table, const Key16& key, Payload payload) {
-  if (auto r = CheckSize(payload); !r) return r;
-  return Store(table, state_.digest(table), key,
-               Seal(key, SpecOf(table).kind, schema().version(SpecOf(table)), payload),
-               Room::kReserve);
-}
-
-Result<void> StoreTxn::Clear(Table table) {
-  const int rc = mdb_drop(context_.txn, context_.handles->of(table), 0);
-  if (rc != MDB_SUCCESS) return LmdbError(rc, "emptying a table");
-  dirty_ = true;
-  state_.digest(table) = {};
+  TRY(Write(schema(), table, key, payload, How::kReplaceFromReserve));
   return {};
 }
 
 Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
-  TRY(CheckSize(payload));
-  const auto value = Seal(key, SpecOf(table).kind, schema().version(SpecOf(table)), payload);
-  Touch(table, value.size());
-  TRY(TakeRoom(context_.handles->of(table), value.size()));
-  MDB_val k = lmdb::ToVal(key.span());
-  MDB_val v = lmdb::ToVal(value);
-  const int rc = mdb_put(context_.txn, context_.handles->of(table), &k, &v, MDB_NOOVERWRITE);
-  if (rc == MDB_KEYEXIST) return false;
-  dirty_ = true;
-  if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
-  state_.digest(table).Add(StoredChecksum(value));
-  return true;
-}
-
-Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
-  if (auto r = CheckSize(payload); !r) return r;
-  return Store(table, state_.digest(table), key,
-               Seal(key, SpecOf(table).kind, schema.version(SpecOf(table)), payload));
+  return Write(schema(), table, key, payload, How::kNew);
 }
 
 Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
@@ -259,22 +240,18 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
                                          Visitor visit) const {
   if (!schema().has(table)) return {};
   const TableSpec& spec = SpecOf(table);
-  lmdb::Cursor cursor;
-  int rc = cursor.Open(context_.txn, context_.handles->of(table));
-  lmdb::Bytes key = first.span();
-  lmdb::Bytes value;
-  if (rc == MDB_SUCCESS) rc = cursor.Get(&key, &value, MDB_SET_RANGE);
-  for (; rc == MDB_SUCCESS; rc = cursor.Get(&key, &value, MDB_NEXT)) {
-    if (key.size() != 16) continue;
+  Result<bool> goes_on = true;
+  const auto see = [&](lmdb::Bytes key, Value value) {
+    if (key.size() != sizeof(Key16)) return true;
     const Key16 k = Key16::From(key.first<16>());
-    if (!std::equal(first.bytes.begin(), first.bytes.begin() + static_cast<std::ptrdiff_t>(bytes),
-                    k.bytes.begin())) {
-      return {};
-    }
+    if (std::memcmp(k.bytes.data(), first.bytes.data(), bytes) != 0) return false;
     const Opened opened = OpenEnvelope(k, value, spec.kind, schema().version(spec));
-    if (!TRY(visit(k, opened.payload))) return {};
-  }
-  if (rc != MDB_NOTFOUND) return LmdbError(rc, "reading a table");
+    goes_on = visit(k, opened.payload);
+    return goes_on && *goes_on;
+  };
+  const int rc = lmdb::ForEach(context_.txn, context_.handles->of(table), first.span(), see);
+  if (!goes_on) return goes_on.error();
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a table");
   return {};
 }
 
@@ -282,8 +259,9 @@ Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payloa
   if (auto r = CheckSize(payload); !r) return r;
   // No digest covers the state record, which holds the digests.
   TableDigest ignored;
-  return Store(std::nullopt, key == kStateKey ? ignored : state_.header, key,
-               Seal(key, kind, schema().header, payload));
+  TRY(Store(std::nullopt, key == kStateKey ? ignored : state_.header, key,
+            Seal(key, kind, schema().header, payload), How::kReplace));
+  return {};
 }
 
 Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) const {

@@ -80,7 +80,9 @@ class StoreTxn {
 
   // nullopt: no such key. kDamaged: the value does not verify. The bytes last until the next write.
   Result<std::optional<Payload>> Get(Table table, const Key16& key) const;
-  Result<void> Put(Table table, const Key16& key, Payload payload);
+  Result<void> Put(Table table, const Key16& key, Payload payload) {
+    return PutAs(schema(), table, key, payload);
+  }
   // The same for a small value that only keeps images closed: it finds room on a full store, too,
   // in the pages that are kept for deletions.
   Result<void> PutFromReserve(Table table, const Key16& key, Payload payload);
@@ -88,8 +90,6 @@ class StoreTxn {
   Result<bool> PutNew(Table table, const Key16& key, Payload payload);
   // For migrations: writes in the form of another schema version.
   Result<void> PutAs(const Schema& schema, Table table, const Key16& key, Payload payload);
-  // Deletes every value.
-  Result<void> Clear(Table table);
   // False: there was no such key. Deletes damaged values too.
   Result<bool> Delete(Table table, const Key16& key);
   // In key order, until the visitor returns false. A value that does not verify comes with an empty
@@ -119,10 +119,12 @@ class StoreTxn {
   Result<void> TakeRoom(MDB_dbi dbi, std::size_t bytes);
   // Call before changing a value; `bytes` of the new one, 0 to delete it.
   void Touch(Table table, std::size_t bytes);
-  enum class Room : std::uint8_t { kGrowth, kReserve };
-  // nullopt: the main table. Writes nothing if the value is there already.
-  Result<void> Store(std::optional<Table> table, TableDigest& digest, const Key16& key, Value value,
-                     Room room = Room::kGrowth);
+  enum class How : std::uint8_t { kReplace, kReplaceFromReserve, kNew };
+  Result<bool> Write(const Schema& schema, Table table, const Key16& key, Payload payload, How how);
+  // nullopt: the main table. Writes nothing if the value is there already. False: the key exists,
+  // and it should be new.
+  Result<bool> Store(std::optional<Table> table, TableDigest& digest, const Key16& key, Value value,
+                     How how);
   Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
 
   // What was changed of a table, and its size before.

@@ -13,8 +13,6 @@ namespace waybill::internal {
 
 // False: `text` has another form, and `raw` is undefined.
 bool DecodeUuid(std::string_view text, std::array<std::uint8_t, 16>& raw);
-// The same without vectors.
-bool DecodeUuidPlain(std::string_view text, std::array<std::uint8_t, 16>& raw);
 std::string EncodeUuid(std::span<const std::uint8_t, 16> raw);
 
 }  // namespace waybill::internal

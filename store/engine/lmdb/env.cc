@@ -33,20 +33,16 @@ constexpr int kOpenAgain = 20;
 // A cache line for each reader, and two for LMDB.
 constexpr off_t kLockFileBytes = (off_t{kMaxReaders} + 2) * 64;
 
+Error MakeSystemError(int error_number, std::string_view doing, const std::filesystem::path& path) {
+  Error error = internal::SystemError(error_number, "use", path);
+  error.message += " (while " + std::string(doing) + ")";
+  return error;
+}
+
 std::mutex registry_mutex;
 std::set<internal::FileId>& Registry() {
   static std::set<internal::FileId> open;
   return open;
-}
-
-bool Register(const internal::FileId& id) {
-  const std::lock_guard lock(registry_mutex);
-  return Registry().insert(id).second;
-}
-
-void Unregister(const internal::FileId& id) {
-  const std::lock_guard lock(registry_mutex);
-  Registry().erase(id);
 }
 
 // btrfs writes each block to a new place, so even written blocks need room again, unless the file
@@ -157,12 +153,6 @@ Error MakeError(int rc, std::string_view doing, const std::filesystem::path& dir
   }
 }
 
-Error MakeSystemError(int error_number, std::string_view doing, const std::filesystem::path& path) {
-  Error error = internal::SystemError(error_number, "use", path);
-  error.message += " (while " + std::string(doing) + ")";
-  return error;
-}
-
 Error WasWrittenOver(const std::filesystem::path& directory) {
   return {ErrorCode::kOwned,
           "data.mdb in " + directory.string() +
@@ -174,14 +164,16 @@ Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
   TRY(CheckVersion());
   std::unique_ptr<Env> env(new Env);
   env->directory_ = options.directory;
-  auto id = TRY(internal::FileIdOf(options.directory));
-  env->id_ = id;
-  if (!Register(id)) {
+  env->id_ = TRY(internal::FileIdOf(options.directory));
+  {
+    const std::lock_guard lock(registry_mutex);
+    env->registered_ = Registry().insert(env->id_).second;
+  }
+  if (!env->registered_) {
     return Error{ErrorCode::kOwned,
                  "this process has " + options.directory.string() + " open already",
                  "use the handle that is open"};
   }
-  env->registered_ = true;
   if (options.locks) TRY(MakeRoomForLocks(options.directory));
 
   int rc = OpenLmdb(options, &env->env_);
@@ -220,7 +212,8 @@ Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
 Env::~Env() {
   if (meta_ != nullptr) munmap(meta_, meta_bytes_);
   if (env_ != nullptr) mdb_env_close(env_);
-  if (registered_) Unregister(id_);
+  const std::lock_guard lock(registry_mutex);
+  if (registered_) Registry().erase(id_);
 }
 
 Result<internal::FileId> Env::DataFileId() const {
@@ -262,14 +255,12 @@ Env::Info Env::GetInfo() const {
           stat.ms_psize,   info.me_numreaders, info.me_maxreaders};
 }
 
-int Txn::BeginRead(const Env& env) {
+int Txn::Begin(const Env& env, unsigned flags) {
   Abort();
-  return mdb_txn_begin(env.get(), nullptr, MDB_RDONLY, &txn_);
-}
-
-int Txn::BeginWrite(const Env& env) {
-  Abort();
-  return mdb_txn_begin(env.get(), nullptr, 0, &txn_);
+  MDB_txn* begun = nullptr;
+  const int rc = mdb_txn_begin(env.get(), nullptr, flags, &begun);
+  txn_.reset(begun);
+  return rc;
 }
 
 Result<void> CommitOrPutBack(Txn& txn, const Env& env, Flushes flushes) {
@@ -324,6 +315,18 @@ int CursorGet(MDB_cursor* cursor, Bytes* key, Bytes* value, MDB_cursor_op op) {
     *value = FromVal(v);
   }
   return rc;
+}
+
+int ForEach(MDB_txn* txn, MDB_dbi dbi, Bytes first,
+            internal::FunctionRef<bool(Bytes key, Bytes value)> visit) {
+  MDB_cursor* opened = nullptr;
+  if (const int rc = mdb_cursor_open(txn, dbi, &opened); rc != MDB_SUCCESS) return rc;
+  const std::unique_ptr<MDB_cursor, decltype(&mdb_cursor_close)> cursor(opened, mdb_cursor_close);
+  Bytes key = first;
+  Bytes value;
+  int rc = CursorGet(opened, &key, &value, first.empty() ? MDB_FIRST : MDB_SET_RANGE);
+  while (rc == MDB_SUCCESS && visit(key, value)) rc = CursorGet(opened, &key, &value, MDB_NEXT);
+  return rc == MDB_NOTFOUND ? MDB_SUCCESS : rc;
 }
 
 }  // namespace waybill::lmdb

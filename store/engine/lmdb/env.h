@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "store/base/files.h"
+#include "store/base/function_ref.h"
 #include "waybill/result.h"
 
 namespace waybill::lmdb {
@@ -25,9 +26,6 @@ using Bytes = std::span<const std::byte>;
 // `rc` is not MDB_SUCCESS. `doing` completes "while …". EIO means a full disk if the file system of
 // `directory` has almost nothing free: so ext4 reports it to LMDB.
 Error MakeError(int rc, std::string_view doing, const std::filesystem::path& directory);
-
-// The errno of a system call on `path`.
-Error MakeSystemError(int error_number, std::string_view doing, const std::filesystem::path& path);
 
 struct EnvOptions {
   std::filesystem::path directory;
@@ -87,37 +85,27 @@ class Env {
 // Aborts if it goes out of scope without a commit.
 class Txn {
  public:
-  Txn() = default;
-  ~Txn() { Abort(); }
-  Txn(Txn&& other) noexcept : txn_(std::exchange(other.txn_, nullptr)) {}
-  Txn& operator=(Txn&& other) noexcept {
-    if (this != &other) {
-      Abort();
-      txn_ = std::exchange(other.txn_, nullptr);
-    }
-    return *this;
-  }
-  Txn(const Txn&) = delete;
-  Txn& operator=(const Txn&) = delete;
-
   // Returns an LMDB code; on MDB_SUCCESS this holds the transaction.
-  int BeginRead(const Env& env);
-  int BeginWrite(const Env& env);
-  int Commit() { return mdb_txn_commit(std::exchange(txn_, nullptr)); }
-  void Abort() {
-    if (txn_ != nullptr) mdb_txn_abort(std::exchange(txn_, nullptr));
-  }
+  int BeginRead(const Env& env) { return Begin(env, MDB_RDONLY); }
+  int BeginWrite(const Env& env) { return Begin(env, 0); }
+  int Commit() { return mdb_txn_commit(txn_.release()); }
+  void Abort() { txn_.reset(); }
   // For read transactions. Reset gives up the snapshot and keeps the slot; Renew takes the newest
   // snapshot.
-  void Reset() { mdb_txn_reset(txn_); }
-  int Renew() { return mdb_txn_renew(txn_); }
+  void Reset() { mdb_txn_reset(get()); }
+  int Renew() { return mdb_txn_renew(get()); }
 
-  MDB_txn* get() const { return txn_; }
-  std::uint64_t id() const { return mdb_txn_id(txn_); }
+  MDB_txn* get() const { return txn_.get(); }
+  std::uint64_t id() const { return mdb_txn_id(get()); }
   explicit operator bool() const { return txn_ != nullptr; }
 
  private:
-  MDB_txn* txn_ = nullptr;
+  struct Aborts {
+    void operator()(MDB_txn* txn) const { mdb_txn_abort(txn); }
+  };
+  int Begin(const Env& env, unsigned flags);
+
+  std::unique_ptr<MDB_txn, Aborts> txn_;
 };
 
 enum class Flushes : std::uint8_t {
@@ -155,22 +143,10 @@ std::optional<std::uint64_t> EntriesOf(MDB_txn* txn, MDB_dbi main, std::string_v
 // mdb_cursor_get. MDB_SET_RANGE and the like read `key`; MDB_SUCCESS sets both.
 int CursorGet(MDB_cursor* cursor, Bytes* key, Bytes* value, MDB_cursor_op op);
 
-// Walks one table in key order.
-class Cursor {
- public:
-  Cursor() = default;
-  ~Cursor() {
-    if (cursor_ != nullptr) mdb_cursor_close(cursor_);
-  }
-  Cursor(const Cursor&) = delete;
-  Cursor& operator=(const Cursor&) = delete;
-
-  int Open(MDB_txn* txn, MDB_dbi dbi) { return mdb_cursor_open(txn, dbi, &cursor_); }
-  int Get(Bytes* key, Bytes* value, MDB_cursor_op op) { return CursorGet(cursor_, key, value, op); }
-
- private:
-  MDB_cursor* cursor_ = nullptr;
-};
+// Each entry of a table from the key `first` on (empty: from the beginning), in key order, until
+// `visit` returns false. Returns an LMDB code; MDB_SUCCESS also at the end.
+int ForEach(MDB_txn* txn, MDB_dbi dbi, Bytes first,
+            internal::FunctionRef<bool(Bytes key, Bytes value)> visit);
 
 }  // namespace waybill::lmdb
 

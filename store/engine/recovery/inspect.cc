@@ -220,8 +220,7 @@ Result<Inspection> Inspect(const Fd& file, FileIs file_is, int which, OnReadErro
   Inspection inspection;
   inspection.sound = true;
   ValueCheck check(inspection, progress, static_cast<std::uint64_t>(before.bytes));
-  auto walk = TRY(which < 0 ? WalkFile(file.get(), check, on_error)
-                            : WalkTreeOf(file.get(), which, check, on_error));
+  auto walk = TRY(WalkFile(file.get(), check, on_error, which));
   if (!check.Finish()) {
     return Error{ErrorCode::kInterrupted,
                  "the check was stopped; what it read so far says nothing about the whole", ""};

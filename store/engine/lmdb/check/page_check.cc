@@ -1,7 +1,6 @@
 // How a data file is checked, and which rules it must keep.
 //
-// The file is read into memory with pread, or extent by extent if it is larger than
-// PageFile::kMaxWholeBytes; it is never mapped. Then, in this order:
+// The file is read page by page with pread, and never mapped. In this order:
 //
 //   1  The meta pages. Every field with one legal value has it: magic, version, flags, page size,
 //      page number, zeros in the header. Roots lie in the file, depths are possible.
@@ -23,11 +22,12 @@
 // past the end of the file, free-list records with room after their count, the content of free
 // pages and free space, a branch of the free tree with one child, any map size.
 //
-// A page that breaks a rule is reported, and left out with all below it. The file is then unsound.
+// A page that breaks a rule is reported, and left out with all below it (a leaf on a wrong level is
+// shown). The file is then unsound.
 // A salvage (SalvageTree) shows the rest: from either meta page, bounded by the file's end instead
-// of the last page, and following the pages' own kinds instead of the record's depth.
+// of the last page.
 //
-// Time is linear in the file's size, most of it for reading; memory is the file and a bit a page.
+// Time is linear in the file's size, most of it for reading; memory is a bit a page.
 // Tested by tests/unit/page_walk_test.cc (sound files of every shape), tests/corruption (flipped
 // bits; swapped, stale and zeroed pages: each is found, or LMDB reads what is shown here) and
 // tests/crash/page_walk_states_test.cc (what a power cut leaves is sound).
@@ -35,35 +35,40 @@
 #include "store/engine/lmdb/check/page_check.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <optional>
 
 #include "store/base/hex.h"
 #include "store/base/try.h"
-#include "store/engine/lmdb/check/page_format.h"
 
 namespace waybill::internal {
 namespace {
+
+std::size_t AsIndex(int which) { return static_cast<std::size_t>(which); }
 
 // Rule 7.
 class PageClaims {
  public:
   // Pages from kMetaPages to end − 1 can be claimed.
-  explicit PageClaims(PageNumber end) : end_(end), taken_(static_cast<std::size_t>(end)) {}
+  explicit PageClaims(PageNumber end) : end_(end) {}
 
   // Claims page by page up to the first that is taken. So a page is looked at twice only if that
   // ends the call, and all claims of a walk together take linear time.
   bool Claim(PageNumber first, std::uint64_t count = 1) {
     if (first < kMetaPages || first >= end_ || count > end_ - first) return false;
+    // A sparse file may be much longer than what its trees use.
+    if (taken_.size() < first + count) taken_.resize(first + count);
     for (PageNumber page = first; page < first + count; ++page) {
-      if (taken_[static_cast<std::size_t>(page)]) return false;
-      taken_[static_cast<std::size_t>(page)] = true;
+      if (taken_[page]) return false;
+      taken_[page] = true;
     }
     return true;
   }
 
   void ReportUnclaimed(PageFindings& findings) const {
     const auto free = [this](PageNumber page) {
-      return page < end_ && !taken_[static_cast<std::size_t>(page)];
+      return page < end_ && (page >= taken_.size() || !taken_[page]);
     };
     for (PageNumber page = kMetaPages; page < end_; ++page) {
       if (!free(page)) continue;
@@ -80,89 +85,25 @@ class PageClaims {
   std::vector<bool> taken_;
 };
 
-std::size_t AsIndex(int which) { return static_cast<std::size_t>(which); }
-
 // ---- Rule 2: the pair of meta pages
 
 // A first commit and a compact copy both leave the IDs (0, 1): they look the same here.
 void CheckMetaPair(const MetaPages& metas, PageFindings& findings) {
-  bool sound = true;
-  for (PageNumber number = 0; number < kMetaPages; ++number) {
-    const char* problem = metas.page[number].problem;
-    if (problem == nullptr) continue;
-    findings.Add("meta page " + std::to_string(number) + ": " + problem);
-    sound = false;
+  for (const int number : {0, 1}) {
+    const MetaSummary& meta = metas.meta[AsIndex(number)];
+    if (meta.valid) continue;
+    findings.Add("meta page " + std::to_string(number) + ": " + meta.problem);
   }
-  if (!sound || metas.fresh) return;
-  const MetaRecord& newer = metas.page[static_cast<std::size_t>(metas.newer)].record;
-  const MetaRecord& older = metas.page[static_cast<std::size_t>(1 - metas.newer)].record;
-  if (newer.txn_id - older.txn_id != 1 ||
-      newer.txn_id % kMetaPages != static_cast<std::uint64_t>(metas.newer)) {
-    findings.Add("meta pages: transactions " + std::to_string(metas.page[0].record.txn_id) +
-                 " and " + std::to_string(metas.page[1].record.txn_id) +
-                 " cannot follow each other");
+  if (!findings.findings.empty() || metas.fresh) return;
+  const MetaSummary& newer = metas.meta[AsIndex(metas.newer_meta)];
+  const MetaSummary& older = metas.meta[AsIndex(1 - metas.newer_meta)];
+  if (newer.txn_id - older.txn_id != 1 || newer.txn_id % kMetaPages != AsIndex(metas.newer_meta)) {
+    findings.Add("meta pages: transactions " + std::to_string(metas.meta[0].txn_id) + " and " +
+                 std::to_string(metas.meta[1].txn_id) + " cannot follow each other");
   }
   if (older.last_page > newer.last_page) {
     findings.Add("meta pages: the newer one has fewer pages than the older one");
   }
-}
-
-// ---- Rules 4 and 5: pages on a path from a root
-
-constexpr unsigned kAnyDepth = ~0U;
-
-// For walks and lookups: reads the pages of a path, one for each level, and checks each page and
-// its place. Keeps the pages above, which hold the separators that bound it.
-class PagePath {
- public:
-  PagePath(PageFile& file, std::uint32_t page_bytes) : file_(file), page_bytes_(page_bytes) {}
-
-  std::uint64_t file_pages() const { return file_.size_bytes() / page_bytes_; }
-
-  // `number` must lie in the file. `depth` is the level of the leaves; kAnyDepth: any level may
-  // have leaves. nullptr: sound; otherwise what is wrong.
-  const char* OpenNode(PageNumber number, TreeKind kind, unsigned level, unsigned depth,
-                       KeyBounds bounds, NodePage& page) {
-    const std::byte* bytes = file_.Read(number * page_bytes_, page_bytes_, levels_[level - 1]);
-    if (bytes == nullptr) return file_.why();
-    if (const char* problem = page.Open(bytes, number, page_bytes_, kind)) return problem;
-    if (depth != kAnyDepth && page.is_leaf() != (level == depth)) {
-      return "it is a leaf or a branch on the wrong level";
-    }
-    if (!page.IsWithin(bounds)) return "a key lies outside its ancestors' separators";
-    return nullptr;
-  }
-
-  // Checks the header of the extent at `first` against the value that it holds. nullptr: sound, and
-  // `pages` is its size.
-  const char* OpenExtent(PageNumber first, std::uint32_t value_bytes, std::uint32_t& pages);
-  // nullptr: `value` is read, and valid until the next one is.
-  const char* ReadExtent(PageNumber first, std::uint32_t value_bytes, const std::byte*& value) {
-    value = file_.Read(first * page_bytes_ + kPageHeaderBytes, value_bytes, extent_);
-    return value == nullptr ? file_.why() : nullptr;
-  }
-
- private:
-  PageFile& file_;
-  const std::uint32_t page_bytes_;
-  std::array<PageFile::Scratch, kMaxTreeDepth> levels_;
-  PageFile::Scratch extent_;
-};
-
-const char* PagePath::OpenExtent(PageNumber first, std::uint32_t value_bytes,
-                                 std::uint32_t& pages) {
-  if (first < kMetaPages || first >= file_pages()) return "its overflow page lies outside the file";
-  const std::byte* bytes = file_.Read(first * page_bytes_, kPageHeaderBytes, extent_);
-  if (bytes == nullptr) return file_.why();
-  const auto header = Load<PageHeader>(bytes);
-  if (header.number != first) return "its overflow page carries another page number";
-  if (header.flags != kPageOverflow || header.pad != 0) return "its overflow page has wrong flags";
-  pages = Load<std::uint32_t>(bytes + kOverflowPagesOffset);
-  const std::uint64_t used_bytes = kPageHeaderBytes + std::uint64_t{value_bytes};
-  if (pages > file_pages() - first || std::uint64_t{pages} * page_bytes_ < used_bytes) {
-    return "its overflow page has a wrong number of pages";
-  }
-  return nullptr;
 }
 
 // ---- Rules 3 to 7: whole trees
@@ -179,29 +120,24 @@ std::string TreeLabel(TreeKind kind, std::string_view name) {
 
 class Walk {
  public:
-  // kExact follows the record's depth; kSalvage the pages' own kinds, since the record may be
-  // wrong. Both report what contradicts the record.
-  enum class Mode { kExact, kSalvage };
-
   // Trees may have pages below `end`.
-  Walk(PageFile& file, std::uint32_t page_bytes, PageNumber end, Mode mode, PageVisitor& visitor,
+  Walk(PageFile& file, const MetaPages& metas, int which, PageNumber end, PageVisitor& visitor,
        PageFindings& findings)
-      : path_(file, page_bytes),
-        page_bytes_(page_bytes),
+      : file_(file),
+        meta_(metas.meta[AsIndex(which)]),
+        page_bytes_(metas.page_bytes),
+        file_pages_(file.size_bytes() / metas.page_bytes),
         claims_(end),
-        mode_(mode),
         visitor_(visitor),
         findings_(findings) {}
 
-  void MainAndTables(const MetaRecord& meta);
-  // Call after MainAndTables: also checks that every page is claimed.
-  void FreeListAndCoverage(const MetaRecord& meta);
+  // To be called in this order. The last one also checks that every page is claimed.
+  void Main();
+  void Tables();
+  void FreeListAndCoverage();
 
   std::uint64_t tree_pages() const { return tree_pages_; }
   std::uint64_t free_pages() const { return free_pages_; }
-  std::uint64_t values() const { return values_; }
-  std::uint64_t tables() const { return tables_.size(); }
-  std::uint64_t skipped() const { return skipped_; }
 
  private:
   struct NamedTree {
@@ -214,56 +150,58 @@ class Walk {
   void CheckRecord(const TreeRecord& tree);
   void Visit(PageNumber number, unsigned level, KeyBounds bounds);
   void VisitLeaf(PageNumber number, const NodePage& page);
-  // nullptr: `value` is read; otherwise why it is left out.
+  // Rule 5. nullptr: `value` is read, and valid until the next one is.
   const char* ReadOverflow(PageNumber first, std::uint32_t bytes, const std::byte*& value);
   void OnValue(const std::byte* key, std::span<const std::byte> value);
   void OnFreeRecord(const std::byte* key, std::span<const std::byte> value);
-  void Skip(PageNumber number, const char* problem) {
-    ++skipped_;
+  void Blame(PageNumber number, const char* problem) {
     Report("page " + std::to_string(number) + ": " + problem);
   }
   void Report(const std::string& text) { findings_.Add(TreeLabel(kind_, name_) + ": " + text); }
 
-  PagePath path_;
+  PageFile& file_;
+  const MetaRecord& meta_;
   const std::uint32_t page_bytes_;
+  const std::uint64_t file_pages_;
   PageClaims claims_;
-  const Mode mode_;
   PageVisitor& visitor_;
   PageFindings& findings_;
+  // The pages on the path from the root hold the separators that bound those below.
+  std::array<PageFile::Scratch, kMaxTreeDepth> levels_;
+  PageFile::Scratch extent_;
 
   // About the tree being walked:
   TreeKind kind_ = TreeKind::kMain;
   std::string_view name_;
-  unsigned depth_ = kAnyDepth;
-  TreeRecord seen_{};
+  unsigned depth_ = 0;  // that its record says
+  TreeRecord seen_;
 
-  std::uint64_t meta_txn_id_ = 0;
   std::vector<NamedTree> tables_;  // found in the main tree's leaves
   std::uint64_t tree_pages_ = 0;
   std::uint64_t free_pages_ = 0;
-  std::uint64_t values_ = 0;
-  std::uint64_t skipped_ = 0;
 };
 
-void Walk::MainAndTables(const MetaRecord& meta) {
-  visitor_.OnTable("", meta.main_tree.entries);
-  Tree(TreeKind::kMain, "", meta.main_tree);
+void Walk::Main() {
+  visitor_.OnTable("", meta_.main_tree.entries);
+  Tree(TreeKind::kMain, "", meta_.main_tree);
+}
+
+void Walk::Tables() {
   for (const NamedTree& table : tables_) {
     visitor_.OnTable(table.name, table.tree.entries);
     Tree(TreeKind::kTable, table.name, table.tree);
   }
 }
 
-void Walk::FreeListAndCoverage(const MetaRecord& meta) {
-  meta_txn_id_ = meta.txn_id;
-  Tree(TreeKind::kFree, "", meta.free_tree);
+void Walk::FreeListAndCoverage() {
+  Tree(TreeKind::kFree, "", meta_.free_tree);
   claims_.ReportUnclaimed(findings_);
 }
 
 void Walk::Tree(TreeKind kind, std::string_view name, const TreeRecord& tree) {
   kind_ = kind;
   name_ = name;
-  depth_ = mode_ == Mode::kExact ? tree.depth : kAnyDepth;
+  depth_ = tree.depth;
   seen_ = TreeRecord{};
   if (tree.root != kNoPage) Visit(tree.root, 1, KeyBounds{});
   CheckRecord(tree);
@@ -290,16 +228,21 @@ void Walk::CheckRecord(const TreeRecord& tree) {
 
 void Walk::Visit(PageNumber number, unsigned level, KeyBounds bounds) {
   if (!visitor_.GoesOn(tree_pages_ * page_bytes_)) return;
-  if (level > kMaxTreeDepth) return Skip(number, "it lies too deep");
+  if (level > kMaxTreeDepth) return Blame(number, "it lies too deep");
   // Before the claim: multiplying a claimed page by the page size must not overflow.
-  if (number >= path_.file_pages()) return Skip(number, "it lies past the file's end");
-  if (!claims_.Claim(number)) return Skip(number, "it is past the last page or in use elsewhere");
+  if (number >= file_pages_) return Blame(number, "it lies past the file's end");
+  if (!claims_.Claim(number)) return Blame(number, "it is past the last page or in use elsewhere");
+  const std::byte* bytes = file_.Read(number * page_bytes_, page_bytes_, levels_[level - 1]);
+  if (bytes == nullptr) return Blame(number, file_.why());
   NodePage page;
-  const char* problem = path_.OpenNode(number, kind_, level, depth_, bounds, page);
-  if (problem != nullptr) return Skip(number, problem);
+  if (const char* problem = page.Open(bytes, number, page_bytes_, kind_)) {
+    return Blame(number, problem);
+  }
+  if (!page.IsWithin(bounds)) return Blame(number, "a key lies outside its ancestors' separators");
   ++tree_pages_;
   if (page.is_leaf()) {
     ++seen_.leaf_pages;
+    if (level != depth_) Blame(number, "it is a leaf on the wrong level");
     return VisitLeaf(number, page);
   }
   ++seen_.branch_pages;
@@ -321,7 +264,6 @@ void Walk::VisitLeaf(PageNumber number, const NodePage& page) {
     if (node.flags == kNodeOverflow) {
       const auto first = Load<PageNumber>(value);
       if (const char* problem = ReadOverflow(first, node.DataBytes(), value)) {
-        ++skipped_;
         Report("page " + std::to_string(number) + ", value " + std::to_string(i) + ": " + problem);
         continue;
       }
@@ -332,27 +274,37 @@ void Walk::VisitLeaf(PageNumber number, const NodePage& page) {
 }
 
 const char* Walk::ReadOverflow(PageNumber first, std::uint32_t bytes, const std::byte*& value) {
-  std::uint32_t pages = 0;
-  if (const char* problem = path_.OpenExtent(first, bytes, pages)) return problem;
+  if (first < kMetaPages || first >= file_pages_) return "its overflow page lies outside the file";
+  const std::uint64_t at = first * page_bytes_;
+  const std::byte* const head = file_.Read(at, kPageHeaderBytes, extent_);
+  if (head == nullptr) return file_.why();
+  const auto header = Load<PageHeader>(head);
+  if (header.number != first) return "its overflow page carries another page number";
+  if (header.flags != kPageOverflow || header.pad != 0) return "its overflow page has wrong flags";
+  const auto pages = Load<std::uint32_t>(head + kOverflowPagesOffset);
+  const std::uint64_t used_bytes = kPageHeaderBytes + std::uint64_t{bytes};
+  if (pages > file_pages_ - first || std::uint64_t{pages} * page_bytes_ < used_bytes) {
+    return "its overflow page has a wrong number of pages";
+  }
   // Claimed before the value is read: no extent is read twice.
   if (!claims_.Claim(first, pages)) {
     return "its overflow pages are past the last page or in use elsewhere";
   }
   tree_pages_ += pages;
   seen_.overflow_pages += pages;
-  return path_.ReadExtent(first, bytes, value);
+  value = file_.Read(at + kPageHeaderBytes, bytes, extent_);
+  return value == nullptr ? file_.why() : nullptr;
 }
 
 void Walk::OnValue(const std::byte* key, std::span<const std::byte> value) {
   if (kind_ == TreeKind::kFree) return OnFreeRecord(key, value);
-  ++values_;
   visitor_.OnValue(name_, PageKey(key, kTableKeyBytes), value);
 }
 
 void Walk::OnFreeRecord(const std::byte* key, std::span<const std::byte> value) {
   const auto id = Load<std::uint64_t>(key);
   const std::string where = "free list, transaction " + std::to_string(id) + ": ";
-  if (id == 0 || id > meta_txn_id_) findings_.Add(where + "there was no such transaction");
+  if (id == 0 || id > meta_.txn_id) findings_.Add(where + "there was no such transaction");
   const auto count = Load<std::uint64_t>(value.data());
   if (count > value.size() / sizeof(PageNumber) - 1) {
     findings_.Add(where + "it counts more pages than it has room for");
@@ -374,120 +326,24 @@ void Walk::OnFreeRecord(const std::byte* key, std::span<const std::byte> value) 
   }
 }
 
-// ---- One key
-
-Error DamagedPath(PageNumber number, const char* problem) {
-  return {ErrorCode::kDamaged, "main: page " + std::to_string(number) + ": " + problem, ""};
-}
-
-Result<std::vector<std::byte>> ValueInLeaf(PagePath& path, PageNumber number, const NodePage& page,
-                                           PageKey key) {
-  for (unsigned i = 0; i < page.count(); ++i) {
-    if (CompareKeys(TreeKind::kMain, page.Key(i), key.data()) != 0) continue;
-    const NodeHeader node = page.Header(i);
-    if (node.flags == kNodeTree) return DamagedPath(number, "the key names a table");
-    const std::byte* value = page.Data(i);
-    if (node.flags == kNodeOverflow) {
-      const auto first = Load<PageNumber>(value);
-      std::uint32_t pages = 0;
-      const char* problem = path.OpenExtent(first, node.DataBytes(), pages);
-      if (problem == nullptr) problem = path.ReadExtent(first, node.DataBytes(), value);
-      if (problem != nullptr) return DamagedPath(number, problem);
-    }
-    return std::vector<std::byte>(value, value + node.DataBytes());
-  }
-  return Error{ErrorCode::kNotFound, "main: there is no such key", ""};
-}
-
-Result<std::vector<std::byte>> Find(PageFile& file, std::uint32_t page_bytes,
-                                    const TreeRecord& tree, PageKey key) {
-  if (tree.root == kNoPage) return Error{ErrorCode::kNotFound, "main: it is empty", ""};
-  PagePath path(file, page_bytes);
-  PageNumber number = tree.root;
-  KeyBounds bounds;
-  for (unsigned level = 1; level <= tree.depth; ++level) {
-    if (number < kMetaPages || number >= path.file_pages()) {
-      return DamagedPath(number, "it lies outside the file");
-    }
-    NodePage page;
-    const char* problem = path.OpenNode(number, TreeKind::kMain, level, tree.depth, bounds, page);
-    if (problem != nullptr) return DamagedPath(number, problem);
-    if (page.is_leaf()) return ValueInLeaf(path, number, page, key);
-    const unsigned child = page.ChildFor(key.data());
-    number = page.Header(child).Child();
-    bounds = page.ChildBounds(child, bounds);
-  }
-  return DamagedPath(number, "it lies too deep");
-}
-
 // ---- Results
 
-void WalkNewer(PageFile& file, const MetaPages& metas, PageVisitor& visitor, WalkResult& result) {
-  const MetaRecord& meta = metas.page[static_cast<std::size_t>(metas.newer)].record;
-  const std::uint64_t file_pages = file.size_bytes() / metas.page_bytes;
-  result.last_page = meta.last_page;
+void WalkTree(PageFile& file, int which, PageVisitor& visitor, WalkResult& result) {
+  const PageNumber last_page = result.meta[AsIndex(which)].last_page;
+  const std::uint64_t file_pages = file.size_bytes() / result.page_bytes;
   // The free list names each page past the file's end, by 8 bytes in the file. A sparse file may be
   // much longer than any map, and the walk takes memory for each page.
-  if (meta.last_page > file_pages + file.size_bytes() / sizeof(PageNumber) ||
-      meta.last_page >= kMaxMapBytes / metas.page_bytes) {
-    result.Add("meta page " + std::to_string(metas.newer) + ": its last page is not possible");
+  if (last_page > file_pages + file.size_bytes() / sizeof(PageNumber) ||
+      last_page >= kMaxMapBytes / result.page_bytes) {
+    result.Add("meta page " + std::to_string(which) + ": its last page is not possible");
     return;
   }
-  Walk walk(file, metas.page_bytes, meta.last_page + 1, Walk::Mode::kExact, visitor, result);
-  walk.MainAndTables(meta);
-  walk.FreeListAndCoverage(meta);
+  Walk walk(file, result, which, last_page + 1, visitor, result);
+  walk.Main();
+  walk.Tables();
+  walk.FreeListAndCoverage();
   result.tree_pages = walk.tree_pages();
   result.free_pages = walk.free_pages();
-}
-
-// `which` −1: the newer page's tree, and the pair of them.
-WalkResult WalkOpened(PageFile& file, PageVisitor& visitor, int which) {
-  WalkResult result;
-  if (file.size_bytes() == 0) {
-    result.empty_file = true;
-    result.Add("the data file has 0 bytes");
-  } else {
-    MetaPages metas = ReadMetaPages(file);
-    if (which >= 0) metas.newer = which;
-    result.newer_meta = metas.newer;
-    result.fresh = metas.fresh;
-    result.page_bytes = metas.page_bytes;
-    for (std::size_t i = 0; i < result.meta.size(); ++i) {
-      const MetaPage& page = metas.page[i];
-      MetaSummary& summary = result.meta[i];
-      summary.valid = page.problem == nullptr;
-      if (page.problem != nullptr) summary.problem = page.problem;
-      summary.txn_id = page.record.txn_id;
-      summary.rooted = summary.valid && page.record.main_tree.root != kNoPage;
-      summary.past_end = page.past_end;
-      summary.map_bytes = page.record.map_bytes;
-    }
-    if (which < 0) CheckMetaPair(metas, result);
-    const bool has_tree = which < 0 ? metas.newer >= 0 : result.meta[AsIndex(which)].rooted;
-    if (which >= 0 && !has_tree) result.Add("meta page " + std::to_string(which) + ": no tree");
-    if (has_tree) WalkNewer(file, metas, visitor, result);
-  }
-  result.sound = result.finding_count == 0;
-  return result;
-}
-
-SalvageResult SalvageOpened(PageFile& file, const MetaPages& metas, int which,
-                            PageVisitor& visitor) {
-  const MetaPage& meta = metas.page[static_cast<std::size_t>(which)];
-  SalvageResult result;
-  // The tree below the root may be readable even if another field of the meta page is wrong.
-  if (meta.problem != nullptr) {
-    result.Add("meta page " + std::to_string(which) + ": " + meta.problem);
-  }
-  // Bounded by the file's end: the meta page's last page may be wrong.
-  Walk walk(file, metas.page_bytes, file.size_bytes() / metas.page_bytes, Walk::Mode::kSalvage,
-            visitor, result);
-  walk.MainAndTables(meta.record);
-  result.values = walk.values();
-  result.tables = walk.tables();
-  result.skipped = walk.skipped();
-  result.complete = result.finding_count == 0;
-  return result;
 }
 
 Error BadMeta(int which, const char* problem) {
@@ -497,36 +353,88 @@ Error BadMeta(int which, const char* problem) {
       ""};
 }
 
-// Opens the file, and calls `read(file, metas)` if its page size is known.
-template <typename T, typename ReadFn>
-Result<T> ReadFrom(int fd, PageFile::Mode mode, int which, OnReadError on_error, ReadFn read) {
-  auto file = TRY(PageFile::Open(fd, mode));
-  if (which != 0 && which != 1) {
-    return Error{ErrorCode::kInvalidArgument, "a data file has the meta pages 0 and 1 only", ""};
-  }
-  const MetaPages metas = ReadMetaPages(file);
+struct OpenedFile {
+  PageFile file;
+  MetaPages metas;
+};
+
+// kDamaged: the page size is not known, so nothing can be found.
+Result<OpenedFile> OpenPages(int fd, int which, OnReadError on_error) {
+  auto file = TRY(PageFile::Open(fd));
+  MetaPages metas = ReadMetaPages(file);
   TRY(file.CheckReads(on_error));
   if (metas.page_bytes == 0) return BadMeta(which, "the page size cannot be told");
-  Result<T> result = read(file, metas);
+  return OpenedFile{std::move(file), metas};
+}
+
+class Finder final : public PageVisitor {
+ public:
+  explicit Finder(PageKey key) : key_(key) {}
+  void OnTable(std::string_view, std::uint64_t) override {}
+  void OnValue(std::string_view, PageKey key, std::span<const std::byte> value) override {
+    if (std::ranges::equal(key, key_)) found.emplace(value.begin(), value.end());
+  }
+
+  std::optional<std::vector<std::byte>> found;
+
+ private:
+  const PageKey key_;
+};
+
+}  // namespace
+
+Result<WalkResult> WalkFile(int fd, PageVisitor& visitor, OnReadError on_error, int which) {
+  auto file = TRY(PageFile::Open(fd));
+  WalkResult result;
+  if (file.size_bytes() == 0) {
+    result.empty_file = true;
+    result.Add("the data file has 0 bytes");
+  } else {
+    static_cast<MetaPages&>(result) = ReadMetaPages(file);
+    if (which == kNewerMeta) {
+      CheckMetaPair(result, result);
+    } else {
+      result.newer_meta = which;
+    }
+    const bool has_tree =
+        which == kNewerMeta ? result.newer_meta >= 0 : result.meta[AsIndex(which)].rooted;
+    if (which != kNewerMeta && !has_tree) {
+      result.Add("meta page " + std::to_string(which) + ": no tree");
+    }
+    if (has_tree) WalkTree(file, result.newer_meta, visitor, result);
+  }
+  result.sound = result.findings.empty();
   TRY(file.CheckReads(on_error));
   return result;
 }
 
-Result<WalkResult> WalkOne(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
-  auto file = TRY(PageFile::Open(fd, PageFile::Mode::kWhole));
-  WalkResult walked = WalkOpened(file, visitor, which);
+Result<PageFindings> SalvageTree(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
+  auto [file, metas] = TRY(OpenPages(fd, which, on_error));
+  PageFindings findings;
+  // The tree below the root may be readable even if another field of the meta page is wrong.
+  const MetaSummary& meta = metas.meta[AsIndex(which)];
+  if (!meta.valid) findings.Add("meta page " + std::to_string(which) + ": " + meta.problem);
+  // Bounded by the file's end: the meta page's last page may be wrong.
+  Walk walk(file, metas, which, file.size_bytes() / metas.page_bytes, visitor, findings);
+  walk.Main();
+  walk.Tables();
   TRY(file.CheckReads(on_error));
-  return walked;
+  return findings;
 }
 
-}  // namespace
-
-Result<WalkResult> WalkFile(int fd, PageVisitor& visitor, OnReadError on_error) {
-  return WalkOne(fd, -1, visitor, on_error);
-}
-
-Result<WalkResult> WalkTreeOf(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
-  return WalkOne(fd, which == 0 ? 0 : 1, visitor, on_error);
+Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key, OnReadError on_error) {
+  auto [file, metas] = TRY(OpenPages(fd, which, on_error));
+  const MetaSummary& meta = metas.meta[AsIndex(which)];
+  if (!meta.valid) return BadMeta(which, meta.problem);
+  PageFindings findings;
+  Finder finder(key);
+  // Not bounded by the meta page's last page: one that LMDB could not write names the old one.
+  const PageNumber end = file.size_bytes() / metas.page_bytes;
+  Walk(file, metas, which, end, finder, findings).Main();
+  TRY(file.CheckReads(on_error));
+  if (!findings.findings.empty()) return Error{ErrorCode::kDamaged, findings.findings.front(), ""};
+  if (!finder.found) return Error{ErrorCode::kNotFound, "main: there is no such value", ""};
+  return *std::move(finder.found);
 }
 
 std::uint64_t MapBytesOffset(int which, std::uint32_t page_bytes) {
@@ -536,45 +444,21 @@ std::uint64_t MapBytesOffset(int which, std::uint32_t page_bytes) {
 }
 
 Result<std::vector<std::byte>> MetaWithoutRoots(int fd, int which) {
-  const auto make = [&](PageFile&, const MetaPages& metas) -> Result<std::vector<std::byte>> {
-    const MetaPage& newest = metas.page[AsIndex(which)];
-    if (newest.problem != nullptr) return BadMeta(which, newest.problem);
-    PageHeader header{};
-    header.number = static_cast<PageNumber>(1 - which);
-    header.flags = kPageMeta;
-    MetaRecord record{};
-    record.magic = kMetaMagic;
-    record.version = kMetaVersion;
-    record.map_bytes = newest.record.map_bytes;
-    record.free_tree.pad = metas.page_bytes;
-    record.free_tree.flags = kTreeIntegerKeys;
-    record.free_tree.root = kNoPage;
-    record.main_tree.root = kNoPage;
-    record.last_page = kMetaPages - 1;
-    record.txn_id = newest.record.txn_id - 1;
-    std::vector<std::byte> bytes(kMetaBytes);
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    std::memcpy(bytes.data() + kPageHeaderBytes, &record, sizeof(record));
-    return bytes;
-  };
-  return ReadFrom<std::vector<std::byte>>(fd, PageFile::Mode::kOnDemand, which, OnReadError::kFail,
-                                          make);
-}
-
-Result<SalvageResult> SalvageTree(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
-  return ReadFrom<SalvageResult>(fd, PageFile::Mode::kWhole, which, on_error,
-                                 [&](PageFile& file, const MetaPages& metas) {
-                                   return SalvageOpened(file, metas, which, visitor);
-                                 });
-}
-
-Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key, OnReadError on_error) {
-  const auto find = [&](PageFile& file, const MetaPages& metas) -> Result<std::vector<std::byte>> {
-    const MetaPage& meta = metas.page[static_cast<std::size_t>(which)];
-    if (meta.problem != nullptr) return BadMeta(which, meta.problem);
-    return Find(file, metas.page_bytes, meta.record.main_tree, key);
-  };
-  return ReadFrom<std::vector<std::byte>>(fd, PageFile::Mode::kOnDemand, which, on_error, find);
+  const auto opened = TRY(OpenPages(fd, which, OnReadError::kFail));
+  const MetaSummary& newest = opened.metas.meta[AsIndex(which)];
+  if (!newest.valid) return BadMeta(which, newest.problem);
+  PageHeader header{};
+  header.number = static_cast<PageNumber>(1 - which);
+  header.flags = kPageMeta;
+  MetaRecord record;
+  record.map_bytes = newest.map_bytes;
+  record.free_tree.pad = opened.metas.page_bytes;
+  record.free_tree.flags = kTreeIntegerKeys;
+  record.txn_id = newest.txn_id - 1;
+  std::vector<std::byte> bytes(kMetaBytes);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  std::memcpy(bytes.data() + kPageHeaderBytes, &record, sizeof(record));
+  return bytes;
 }
 
 }  // namespace waybill::internal

@@ -1,33 +1,15 @@
 #include "store/engine/lmdb/check/page_format.h"
 
-#include <sys/mman.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <new>
 #include <optional>
 
 namespace waybill::internal {
 
-PageFile::Outcome PageFile::ReadExactly(int fd, std::byte* to, std::uint64_t count,
-                                        std::uint64_t offset) {
-  constexpr std::uint64_t kMostAtOnce = std::uint64_t{4} << 20;
-  while (count > 0) {
-    const auto chunk = static_cast<std::size_t>(std::min(count, kMostAtOnce));
-    const ssize_t got = pread(fd, to, chunk, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Outcome::kFailed;
-    if (got == 0) return Outcome::kEnd;
-    to += got;
-    offset += static_cast<std::uint64_t>(got);
-    count -= static_cast<std::uint64_t>(got);
-  }
-  return Outcome::kRead;
-}
-
-Result<PageFile> PageFile::Open(int fd, Mode mode) {
+Result<PageFile> PageFile::Open(int fd) {
   struct stat info {};
   if (fstat(fd, &info) != 0) return SystemError(errno, "look at", PathOf(fd));
   if (!S_ISREG(info.st_mode)) {
@@ -36,34 +18,8 @@ Result<PageFile> PageFile::Open(int fd, Mode mode) {
   PageFile file;
   file.fd_ = fd;
   file.size_bytes_ = static_cast<std::uint64_t>(info.st_size);
-  if (mode == Mode::kWhole && file.size_bytes_ > 0 && file.size_bytes_ <= kMaxWholeBytes) {
-    file.ReserveWhole();
-  }
+  file.fetched_.resize(file.size_bytes_ / kChunkBytes + 1);
   return file;
-}
-
-void PageFile::ReserveWhole() {
-  const auto size = static_cast<std::size_t>(size_bytes_);
-  const bool huge = size >= 2 * kChunkBytes;
-  const std::size_t alignment = huge ? kChunkBytes : 64;
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  whole_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
-  if (whole_ == nullptr) return;
-  loaded_.resize((size + kChunkBytes - 1) / kChunkBytes);
-  // A hint only: it spares most page faults of the copy.
-  if (huge) madvise(whole_.get(), rounded, MADV_HUGEPAGE);
-}
-
-bool PageFile::LoadChunks(std::uint64_t offset, std::uint64_t count) {
-  if (whole_ == nullptr) return false;
-  for (std::uint64_t at = offset / kChunkBytes; at * kChunkBytes < offset + count; ++at) {
-    if (loaded_[at]) continue;
-    const std::uint64_t begin = at * kChunkBytes;
-    const std::uint64_t bytes = std::min(kChunkBytes, size_bytes_ - begin);
-    if (ReadExactly(fd_, whole_.get() + begin, bytes, begin) != Outcome::kRead) return false;
-    loaded_[at] = true;
-  }
-  return true;
 }
 
 const std::byte* PageFile::Read(std::uint64_t offset, std::uint64_t count, Scratch& scratch) {
@@ -71,26 +27,28 @@ const std::byte* PageFile::Read(std::uint64_t offset, std::uint64_t count, Scrat
     why_ = "it lies past the end of the file";
     return nullptr;
   }
-  if (LoadChunks(offset, count)) return whole_.get() + offset;
   if (count > kMaxExtentBytes) {
     why_ = "it is larger than any value may be";
     return nullptr;
   }
-  std::byte* const to = scratch.Reserve(static_cast<std::size_t>(count));
-  // Not a finding: running out of memory says nothing about the file.
-  if (to == nullptr) throw std::bad_alloc();
-  switch (ReadExactly(fd_, to, count, offset)) {
-    case Outcome::kRead:
-      return to;
-    case Outcome::kEnd:
-      why_ = "the file shrank";
-      return nullptr;
-    case Outcome::kFailed:
-      if (failure_) failure_ = CanBeSkipped(SystemError(errno, "read", PathOf(fd_)));
-      why_ = "the operating system cannot read it";
-      return nullptr;
+  for (std::uint64_t chunk = offset / kChunkBytes; chunk * kChunkBytes < offset + count; ++chunk) {
+    if (fetched_[chunk]) continue;
+    fetched_[chunk] = true;
+    posix_fadvise(fd_, static_cast<off_t>(chunk * kChunkBytes), kChunkBytes, POSIX_FADV_WILLNEED);
   }
-  return nullptr;
+  std::byte* const to = scratch.Reserve(static_cast<std::size_t>(count));
+  for (std::uint64_t done = 0; done < count;) {
+    const ssize_t got = pread(fd_, to + done, count - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got > 0) {
+      done += static_cast<std::uint64_t>(got);
+      continue;
+    }
+    if (got < 0 && failure_) failure_ = CanBeSkipped(SystemError(errno, "read", PathOf(fd_)));
+    why_ = got < 0 ? "the operating system cannot read it" : "the file shrank";
+    return nullptr;
+  }
+  return to;
 }
 
 // ---- The meta pages: rule 1
@@ -177,22 +135,24 @@ MetaPages ReadMetaPages(PageFile& file) {
   if (metas.page_bytes == 0) return metas;
   const std::uint64_t file_pages = file.size_bytes() / metas.page_bytes;
   for (PageNumber number = 0; number < kMetaPages; ++number) {
-    MetaPage& page = metas.page[number];
+    MetaSummary& meta = metas.meta[number];
     const auto raw = number == 0 ? first : ReadMeta(file, metas.page_bytes);
     if (!raw) continue;
-    page.record = raw->record;
-    page.problem = file_pages < kMetaPages
+    static_cast<MetaRecord&>(meta) = raw->record;
+    meta.problem = file_pages < kMetaPages
                        ? "the file ends within the meta pages"
                        : MetaProblem(*raw, number, metas.page_bytes, file_pages);
-    page.past_end = page.problem != nullptr && file_pages >= kMetaPages &&
+    meta.valid = meta.problem == nullptr;
+    meta.rooted = meta.valid && meta.main_tree.root != kNoPage;
+    meta.past_end = !meta.valid && file_pages >= kMetaPages &&
                     MetaProblem(*raw, number, metas.page_bytes, kNoPage) == nullptr;
   }
-  const auto& [zero, one] = metas.page;
-  if (zero.problem == nullptr && one.problem == nullptr) {
-    metas.newer = zero.record.txn_id < one.record.txn_id ? 1 : 0;
-    metas.fresh = zero.record.txn_id == 0 && one.record.txn_id == 0;
-  } else if (zero.problem == nullptr || one.problem == nullptr) {
-    metas.newer = zero.problem == nullptr ? 0 : 1;
+  const auto& [zero, one] = metas.meta;
+  if (zero.valid && one.valid) {
+    metas.newer_meta = zero.txn_id < one.txn_id ? 1 : 0;
+    metas.fresh = zero.txn_id == 0 && one.txn_id == 0;
+  } else if (zero.valid || one.valid) {
+    metas.newer_meta = zero.valid ? 0 : 1;
   }
   return metas;
 }
@@ -304,20 +264,6 @@ bool NodePage::IsWithin(KeyBounds bounds) const {
     if (is_leaf_ ? order > 0 : order >= 0) return false;
   }
   return bounds.high == nullptr || CompareKeys(kind_, Key(count_ - 1), bounds.high) < 0;
-}
-
-unsigned NodePage::ChildFor(const std::byte* key) const {
-  unsigned low = 0;
-  unsigned high = count_ - 1;
-  while (low < high) {
-    const unsigned middle = low + (high - low + 1) / 2;
-    if (CompareKeys(kind_, Key(middle), key) <= 0) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  return low;
 }
 
 }  // namespace waybill::internal

@@ -28,7 +28,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <type_traits>
@@ -92,26 +91,26 @@ inline constexpr std::size_t kNodeHeaderBytes = sizeof(NodeHeader);
 // A tree's root and counts: in a meta page for the free and the main tree, in a leaf of the main
 // tree for a named table.
 struct TreeRecord {
-  std::uint32_t pad;  // the free tree's is the page size, any other's is 0
-  std::uint16_t flags;
-  std::uint16_t depth;
-  std::uint64_t branch_pages;
-  std::uint64_t leaf_pages;
-  std::uint64_t overflow_pages;
-  std::uint64_t entries;
-  PageNumber root;
+  std::uint32_t pad = 0;  // the free tree's is the page size, any other's is 0
+  std::uint16_t flags = 0;
+  std::uint16_t depth = 0;
+  std::uint64_t branch_pages = 0;
+  std::uint64_t leaf_pages = 0;
+  std::uint64_t overflow_pages = 0;
+  std::uint64_t entries = 0;
+  PageNumber root = kNoPage;
 };
 static_assert(sizeof(TreeRecord) == 48);
 
 struct MetaRecord {
-  std::uint32_t magic;
-  std::uint32_t version;
-  std::uint64_t address;  // 0: no fixed map
-  std::uint64_t map_bytes;
+  std::uint32_t magic = kMetaMagic;
+  std::uint32_t version = kMetaVersion;
+  std::uint64_t address = 0;    // no fixed map
+  std::uint64_t map_bytes = 0;  // no rule is about it
   TreeRecord free_tree;
   TreeRecord main_tree;
-  PageNumber last_page;
-  std::uint64_t txn_id;
+  PageNumber last_page = kMetaPages - 1;
+  std::uint64_t txn_id = 0;
 };
 static_assert(sizeof(MetaRecord) == 136);
 inline constexpr std::size_t kMetaBytes = kPageHeaderBytes + sizeof(MetaRecord);
@@ -136,22 +135,19 @@ constexpr bool IsPageSize(std::uint32_t bytes) {
 // Reads with pread only, so that a shrinking file or a bad sector is an error and not a signal.
 class PageFile {
  public:
-  // kWhole keeps what it read in memory, a chunk of kChunkBytes at a time: what no tree uses, much
-  // of a file after a migration, is not read. If the file is larger than kMaxWholeBytes, and where
-  // a chunk is not readable, each extent is read when it is asked for, as by kOnDemand.
-  enum class Mode { kWhole, kOnDemand };
-  static constexpr std::uint64_t kMaxWholeBytes = std::uint64_t{512} << 20;
-  static constexpr std::uint64_t kChunkBytes = std::uint64_t{2} << 20;  // a huge page
+  // The kernel fetches so much at once, ahead of the reads. What no tree uses, much of a file after
+  // a migration, is not fetched.
+  static constexpr std::uint64_t kChunkBytes = std::uint64_t{2} << 20;
   // No single extent is larger.
   static constexpr std::uint64_t kMaxExtentBytes = std::uint64_t{1} << 30;
 
-  // Memory for an extent that is read on demand. Use one for each extent in use at the same time.
+  // Memory for an extent that is read. Use one for each extent in use at the same time.
   class Scratch {
    public:
     std::byte* Reserve(std::size_t bytes) {
       if (bytes > capacity_) {
-        bytes_.reset(new (std::nothrow) std::byte[bytes]);
-        capacity_ = bytes_ == nullptr ? 0 : bytes;
+        bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        capacity_ = bytes;
       }
       return bytes_.get();
     }
@@ -162,12 +158,12 @@ class PageFile {
   };
 
   // Does not take over the descriptor or move the file's offset.
-  static Result<PageFile> Open(int fd, Mode mode);
+  static Result<PageFile> Open(int fd);
 
   std::uint64_t size_bytes() const { return size_bytes_; }
 
-  // `count` bytes at `offset`, aligned to 8 in memory if `offset` is. Valid until `scratch` is used
-  // again. nullptr: past the end, unreadable or too large; why() says which.
+  // `count` bytes at `offset`, aligned to 8 in memory. Valid until `scratch` is used again.
+  // nullptr: past the end, unreadable or too large; why() says which.
   const std::byte* Read(std::uint64_t offset, std::uint64_t count, Scratch& scratch);
   const char* why() const { return why_; }
   // The first error of the disk, unless the caller goes on without what can't be read. Such an
@@ -177,38 +173,28 @@ class PageFile {
   }
 
  private:
-  struct Free {
-    void operator()(std::byte* bytes) const { std::free(bytes); }
-  };
-  enum class Outcome { kRead, kEnd, kFailed };
-
-  static Outcome ReadExactly(int fd, std::byte* to, std::uint64_t count, std::uint64_t offset);
-  void ReserveWhole();
-  // Whether the bytes are in memory now.
-  bool LoadChunks(std::uint64_t offset, std::uint64_t count);
-
   int fd_ = -1;
   std::uint64_t size_bytes_ = 0;
-  std::unique_ptr<std::byte, Free> whole_;
-  std::vector<bool> loaded_;  // each chunk of whole_
+  std::vector<bool> fetched_;  // each chunk
   const char* why_ = "";
   Result<void> failure_;  // the first read that failed
 };
 
 // ---- The meta pages: rule 1
 
-struct MetaPage {
-  MetaRecord record{};
-  const char* problem = "it cannot be read";  // nullptr: it is sound
-  bool past_end = false;                      // the only problem: a root lies outside the file
+struct MetaSummary : MetaRecord {
+  bool valid = false;
+  bool rooted = false;    // valid, and the main tree has a root
+  bool past_end = false;  // not valid, for this alone: a root lies outside the file
+  const char* problem = "it cannot be read";  // if not valid
 };
 
 struct MetaPages {
-  std::array<MetaPage, kMetaPages> page;
+  std::array<MetaSummary, kMetaPages> meta;
   std::uint32_t page_bytes = 0;  // 0: unknown, so nothing in the file can be found
-  // The sound page that LMDB would choose; −1: none is sound.
-  int newer = -1;
-  bool fresh = false;  // both have transaction ID 0 and no roots
+  // The valid page that LMDB would choose; −1: none is valid.
+  int newer_meta = -1;
+  bool fresh = false;  // both have transaction ID 0 and no roots: never committed to
 };
 
 MetaPages ReadMetaPages(PageFile& file);
@@ -250,8 +236,6 @@ class NodePage {
   KeyBounds ChildBounds(unsigned i, KeyBounds own) const {
     return {i == 0 ? own.low : Key(i), i + 1 == count_ ? own.high : Key(i + 1)};
   }
-  // The child that LMDB would follow: the last whose separator is not above the key.
-  unsigned ChildFor(const std::byte* key) const;
 
  private:
   static constexpr std::size_t kGranule = 8;
