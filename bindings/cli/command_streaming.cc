@@ -132,12 +132,13 @@ class StreamingPrepareCall final : public StoreCall {
     StreamingOptions options = options_;
     options.directory = store_.store;
     options.create_if_missing = witness_.has_value();
+    options.continues = true;
     options.witness = !witness_             ? Witness::Remembered()
                       : *witness_ == "none" ? Witness::None()
                                             : Witness::At(*witness_);
     std::optional<std::chrono::nanoseconds> retry_after;
     std::string token;
-    auto opened = WhileOwned(store_, [&] { return StreamingStore::Continue(options); });
+    auto opened = WhileOwned(store_, [&] { return StreamingStore::Open(options); });
     TRY(WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
       auto made = streams.Prepare(request_);
       if (made) {
@@ -184,9 +185,11 @@ class StreamingConsumeCall final : public StoreCall {
       while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
     }
     std::optional<StreamRequest> request;
-    const StreamingOptions options{
-        .directory = store_.store, .create_if_missing = false, .witness = Witness::Remembered()};
-    auto opened = WhileOwned(store_, [&] { return StreamingStore::Continue(options); });
+    const StreamingOptions options{.directory = store_.store,
+                                   .create_if_missing = false,
+                                   .witness = Witness::Remembered(),
+                                   .continues = true};
+    auto opened = WhileOwned(store_, [&] { return StreamingStore::Open(options); });
     TRY(WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
       auto got = streams.Consume(token, kind_);
       if (got) {
@@ -250,10 +253,10 @@ class StreamingListCall final : public StoreCall {
   }
 };
 
-Result<KubernetesVersion> ParseVersion(std::string_view flag, std::string_view text) {
-  auto version = ParseKubernetesVersion(text);
-  if (!version) return BadFlag(flag, version.error().message, version.error().hint);
-  return version;
+Result<std::uint32_t> ParseRelease(std::string_view flag, std::string_view text) {
+  auto release = ParseKubernetesRelease(text);
+  if (!release) return BadFlag(flag, release.error().message, release.error().hint);
+  return release;
 }
 
 void WriteFindings(const StreamingLint& lint, Output& out) {
@@ -270,9 +273,9 @@ class StreamingLintCall final : public Call {
  public:
   void Declare(Flags& flags) override {
     flags.Value("--kubelet-version", &kubelet_, "V", "the flags are a kubelet's: as v1.36.3",
-                ParseVersion);
+                ParseRelease);
     flags.Value("--apiserver-version", &api_server_, "V", "they are an API server's: as v1.36.3",
-                ParseVersion);
+                ParseRelease);
     flags
         .Positionals("FLAG", &request_.arguments,
                      "as the component gets it, with its value, behind --")
@@ -283,21 +286,21 @@ class StreamingLintCall final : public Call {
 
   Result<ExitCode> Run(Output& out) override {
     request_.component = kubelet_ ? StreamingComponent::kKubelet : StreamingComponent::kApiServer;
-    request_.version = kubelet_ ? *kubelet_ : *api_server_;
+    request_.release = kubelet_ ? *kubelet_ : *api_server_;
     const auto lint = TRY(LintStreaming(request_));
     out.WriteJson({{"component", WordOf(request_.component)},
-                   {"version", request_.version.ToString()},
+                   {"version", ReleaseName(request_.release)},
                    {"findings", JsonOf(lint.findings)},
                    {"notes", lint.notes}});
-    out.Line("{} {}", ProgramOf(request_.component), request_.version.ToString());
+    out.Line("{} {}", ProgramOf(request_.component), ReleaseName(request_.release));
     WriteFindings(lint, out);
     return lint.findings.empty() ? ExitCode::kYes : ExitCode::kNo;
   }
 
  private:
-  std::optional<KubernetesVersion> kubelet_;
-  std::optional<KubernetesVersion> api_server_;
-  StreamingLintRequest request_;
+  std::optional<std::uint32_t> kubelet_;
+  std::optional<std::uint32_t> api_server_;
+  StreamingSetup request_;
 };
 
 }  // namespace

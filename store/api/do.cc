@@ -174,41 +174,14 @@ Result<ParseImage::Answer> Do(const ParseImage& call, const Progress&) {
 }
 
 Result<CheckStreamUrl::Answer> Do(const CheckStreamUrl& call, const Progress&) {
-  StreamUrlCheck check = call.redirect_from.empty()
-                             ? StreamUrlChecked(call.url, call.policy)
-                             : CheckStreamRedirect(call.redirect_from, call.url, call.policy);
-  CheckStreamUrl::Answer answer{.message = std::move(check.message)};
-  if (!check.allowed()) {
-    answer.refusal = StreamUrlRefusalName(check.refusal);
-    return answer;
-  }
-  answer.scheme = StreamSchemeName(check.address.scheme);
-  answer.host = std::move(check.address.host);
-  answer.port = check.address.port;
-  answer.path = std::move(check.address.path);
-  return answer;
+  return JudgeStreamUrl(call);
 }
 
 Result<PlanStreams::Answer> Do(const PlanStreams& call, const Progress&) {
-  StreamingPlanRequest request;
-  request.api_server = TRY(ParseKubernetesVersion(call.api_server));
-  request.kubelet = TRY(ParseKubernetesVersion(call.kubelet));
-  const StreamingLintRequest server{StreamingComponent::kApiServer, request.api_server,
-                                    call.api_server_flags};
-  StreamingLint of_server = TRY(LintStreaming(server));
-  const StreamingLintRequest kubelet{StreamingComponent::kKubelet, request.kubelet,
-                                     call.kubelet_flags};
-  StreamingLint of_kubelet = TRY(LintStreaming(kubelet));
-  request.api_server_settings = std::move(of_server.settings);
-  request.kubelet_settings = std::move(of_kubelet.settings);
-  StreamPlan plan = TRY(StreamingPlan(request));
-  // As they were written, and with those that the plan can't know since they don't parse.
-  plan.findings = std::move(of_kubelet.findings);
-  plan.findings.insert(plan.findings.end(), of_server.findings.begin(), of_server.findings.end());
-  for (const auto* notes : {&of_kubelet.notes, &of_server.notes}) {
-    plan.notes.insert(plan.notes.end(), notes->begin(), notes->end());
-  }
-  return plan;
+  const std::uint32_t api_server = TRY(ParseKubernetesRelease(call.api_server));
+  const std::uint32_t kubelet = TRY(ParseKubernetesRelease(call.kubelet));
+  return StreamingPlan({StreamingComponent::kApiServer, api_server, call.api_server_flags},
+                       {StreamingComponent::kKubelet, kubelet, call.kubelet_flags});
 }
 
 // --- Streams -------------------------------------------------------------------------------------

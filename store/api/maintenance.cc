@@ -19,7 +19,7 @@
 #include "store/engine/recovery/backup.h"
 #include "store/engine/recovery/open_store.h"
 #include "store/node/upkeep/node_product.h"
-#include "store/streaming/streaming_product.h"
+#include "store/streaming/streaming_store.h"
 #include "waybill/values.h"
 
 namespace waybill {

@@ -240,6 +240,7 @@ Result<std::unique_ptr<Streams>> Streams::Open(StreamOptions options) {
     const Witness loss_marker = TRY(LossMarkerOf(options.loss_marker));
     StreamingOptions streams{.directory = std::move(options.directory), .witness = loss_marker};
     streams.keeps_tokens = options.keeps_tokens;
+    streams.continues = options.continues;
     // Above any bound it is refused, and must not wrap around.
     constexpr std::uint64_t kMostMs = 86'400'000;
     streams.time_to_live =
@@ -248,11 +249,7 @@ Result<std::unique_ptr<Streams>> Streams::Open(StreamOptions options) {
     streams.clock = options.clocks.wall;
     streams.boot_clock = options.clocks.boot;
     auto impl = std::make_unique<Impl>();
-    if (options.continues) {
-      impl->store = TRY(StreamingStore::Continue(std::move(streams)));
-    } else {
-      impl->store = TRY(StreamingStore::Open(std::move(streams)));
-    }
+    impl->store = TRY(StreamingStore::Open(std::move(streams)));
     return std::unique_ptr<Streams>(new Streams(std::move(impl)));
   });
 }

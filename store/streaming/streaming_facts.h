@@ -5,7 +5,7 @@
 //  1. The KEP removes --redirect-container-streaming in 1.24. The kubelet has no such flag from
 //     v1.22.0 on; v1.21.14 is the last release with it.
 //  2. The KEP has the kubelet log an error in 1.20 if the flag is set. It prints the line that
-//  pflag
+//     pflag
 //     prints for any deprecated flag, whatever the value, and nothing else.
 //  3. The KEP says that StreamingProxyRedirects=false by default (1.22) breaks nodes that are >= 2
 //     releases behind. Those that still redirect are 1.19 and older, so it takes 3, which no policy
@@ -23,77 +23,124 @@
 #define WAYBILL_STORE_STREAMING_STREAMING_FACTS_H_
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "store/streaming/streaming_plan.h"
-#include "waybill/values.h"
+// As everywhere in this room, a release is the minor version of 1.x.
+namespace waybill::streaming {
 
-namespace waybill::internal {
+enum class State : std::uint8_t {
+  kWorks,          // a flag, or a group of gates
+  kAlpha,          // a gate that is off by default; likewise on in the next two
+  kBeta,           //
+  kGa,             // any other value is fatal
+  kDeprecated,     // warned about; a gate is on by default
+  kDeprecatedOff,  // the same, but off
+  kRemoved,        // parsed, warned about, and without effect
+  kGone,           // the component does not start
+};
+// Which component has the flag, or reads the gate: every component accepts all gates.
+enum class Reader : std::uint8_t { kKubelet, kApiServer, kBoth, kNobody };
 
-// --- Feature gates ---
-
-enum class GateStage : std::uint8_t { kAlpha, kBeta, kDeprecated, kGa, kGone };
-
-// Holds from release 1.`from` until the gate's next row.
-struct GateFact {
-  StreamingGate gate;
+// Holds from that release until the setting's next row.
+struct Fact {
+  std::string_view name;
   std::uint32_t from;
-  GateStage stage;
-  bool on_by_default;
-  bool locked;  // any other value is fatal
-  std::string_view source;
+  State state;
+  Reader reader;
+  std::string_view source;      // of a gate: behind kGatesFile
+  std::string_view words = {};  // after pflag's "Flag --… has been deprecated, "
+  std::string_view advice = {};
 };
 
-inline constexpr GateFact kGateFacts[] = {
-    {StreamingGate::kStreamingProxyRedirects, 5, GateStage::kAlpha, false, false,
-     "apiserver v0.17.0 pkg/features/kube_features.go: alpha v1.5"},
-    {StreamingGate::kStreamingProxyRedirects, 6, GateStage::kBeta, true, false,
-     "kubernetes v1.11.0 pkg/features/kube_features.go"},
-    {StreamingGate::kStreamingProxyRedirects, 18, GateStage::kDeprecated, true, false,
-     "kubernetes v1.18.0 pkg/features/kube_features.go; kubernetes/kubernetes#88290"},
-    {StreamingGate::kStreamingProxyRedirects, 22, GateStage::kDeprecated, false, false,
-     "kubernetes v1.22.0 pkg/features/kube_features.go; kubernetes/kubernetes#101647"},
-    {StreamingGate::kStreamingProxyRedirects, 24, GateStage::kGone, false, false,
-     "apiserver v0.24.0 pkg/features/kube_features.go; kubernetes/kubernetes#106830"},
+inline constexpr std::string_view kGatesFile = "pkg/features/kube_features.go of ";
 
-    {StreamingGate::kValidateProxyRedirects, 12, GateStage::kAlpha, false, false,
-     "apiserver v0.18.0 pkg/features/kube_features.go: alpha v1.12; kubernetes/website#19192"},
-    {StreamingGate::kValidateProxyRedirects, 14, GateStage::kBeta, true, false,
-     "kubernetes v1.14.0 pkg/features/kube_features.go; kubernetes/kubernetes#72552"},
-    {StreamingGate::kValidateProxyRedirects, 22, GateStage::kDeprecated, true, false,
-     "kubernetes v1.22.0 pkg/features/kube_features.go"},
-    {StreamingGate::kValidateProxyRedirects, 24, GateStage::kGone, false, false,
-     "apiserver v0.24.0 pkg/features/kube_features.go; kubernetes/kubernetes#106830"},
+inline constexpr std::string_view kRedirectFlag = "redirect-container-streaming";
+inline constexpr std::string_view kIdleTimeoutFlag = "streaming-connection-idle-timeout";
+inline constexpr std::string_view kBytesPerSecFlag = "max-connection-bytes-per-sec";
+inline constexpr std::string_view kGatesFlag = "feature-gates";
 
-    {StreamingGate::kTranslateStreamCloseWebsocketRequests, 29, GateStage::kAlpha, false, false,
-     "kubernetes v1.29.0 pkg/features/kube_features.go"},
-    {StreamingGate::kTranslateStreamCloseWebsocketRequests, 30, GateStage::kBeta, true, false,
-     "kubernetes v1.30.0 pkg/features/kube_features.go; kubernetes/kubernetes#123281"},
+inline constexpr std::string_view kFollowGate = "StreamingProxyRedirects";
+inline constexpr std::string_view kValidateGate = "ValidateProxyRedirects";
+// Of the API server: it translates WebSockets of exec and attach, and of port-forward.
+inline constexpr std::string_view kExecGate = "TranslateStreamCloseWebsocketRequests";
+inline constexpr std::string_view kForwardGate = "PortForwardWebsockets";
+// The kubelet translates them, and declares it in its Node, for which it needs the other.
+inline constexpr std::string_view kExtendGate = "ExtendWebSocketsToKubelet";
+inline constexpr std::string_view kDeclaredGate = "NodeDeclaredFeatures";
+// Every alpha or beta gate that is not set by itself.
+inline constexpr std::string_view kAllAlpha = "AllAlpha";
+inline constexpr std::string_view kAllBeta = "AllBeta";
 
-    {StreamingGate::kPortForwardWebsockets, 30, GateStage::kAlpha, false, false,
-     "kubernetes v1.30.0 pkg/features/kube_features.go"},
-    {StreamingGate::kPortForwardWebsockets, 31, GateStage::kBeta, true, false,
-     "kubernetes v1.31.0 pkg/features/kube_features.go; kubernetes/kubernetes#125528"},
+inline constexpr std::string_view kConfigFileWords =
+    "This parameter should be set via the config file specified by the Kubelet's --config flag. "
+    "See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more "
+    "information.";
 
-    {StreamingGate::kExtendWebSocketsToKubelet, 36, GateStage::kBeta, true, false,
-     "kubernetes v1.36.0 pkg/features/kube_features.go; kubernetes/kubernetes#136256"},
+inline constexpr Fact kFacts[] = {
+    {kFollowGate, 6, State::kBeta, Reader::kApiServer, "kubernetes v1.11.0"},
+    {kFollowGate, 18, State::kDeprecated, Reader::kApiServer, "kubernetes v1.18.0 (#88290)"},
+    {kFollowGate, 22, State::kDeprecatedOff, Reader::kApiServer, "kubernetes v1.22.0 (#101647)"},
+    {kFollowGate, 24, State::kGone, Reader::kApiServer, "apiserver v0.24.0 (#106830)"},
 
-    {StreamingGate::kNodeDeclaredFeatures, 35, GateStage::kAlpha, false, false,
-     "kubernetes v1.35.0 pkg/features/kube_features.go"},
-    {StreamingGate::kNodeDeclaredFeatures, 36, GateStage::kBeta, true, false,
-     "kubernetes v1.36.0 pkg/features/kube_features.go"},
-    {StreamingGate::kNodeDeclaredFeatures, 37, GateStage::kGa, true, true,
-     "kubernetes v1.37.2 pkg/features/kube_features.go"},
+    {kValidateGate, 12, State::kAlpha, Reader::kNobody,
+     "apiserver v0.18.0: alpha v1.12 (kubernetes/website#19192)"},
+    {kValidateGate, 13, State::kAlpha, Reader::kApiServer,
+     "apiserver v0.18.0; kubernetes v1.13.0 pkg/registry/core/pod/rest/subresources.go"},
+    {kValidateGate, 14, State::kBeta, Reader::kApiServer, "kubernetes v1.14.0 (#72552)"},
+    {kValidateGate, 22, State::kDeprecated, Reader::kApiServer, "kubernetes v1.22.0"},
+    {kValidateGate, 24, State::kGone, Reader::kApiServer, "apiserver v0.24.0 (#106830)"},
+
+    {kExecGate, 29, State::kAlpha, Reader::kApiServer, "kubernetes v1.29.0"},
+    {kExecGate, 30, State::kBeta, Reader::kApiServer, "kubernetes v1.30.0 (#123281)"},
+    {kForwardGate, 30, State::kAlpha, Reader::kApiServer, "kubernetes v1.30.0"},
+    {kForwardGate, 31, State::kBeta, Reader::kApiServer, "kubernetes v1.31.0 (#125528)"},
+
+    {kExtendGate, 36, State::kBeta, Reader::kBoth, "kubernetes v1.36.0 (#136256)"},
+    {kDeclaredGate, 35, State::kAlpha, Reader::kBoth, "kubernetes v1.35.0"},
+    {kDeclaredGate, 36, State::kBeta, Reader::kBoth, "kubernetes v1.36.0"},
+    {kDeclaredGate, 37, State::kGa, Reader::kBoth, "kubernetes v1.37.2"},
+
+    // component-base v0.17.0 featuregate/feature_gate.go.
+    {kAllAlpha, 11, State::kWorks, Reader::kBoth, "component-base v0.17.0"},
+    {kAllBeta, 17, State::kWorks, Reader::kBoth, "component-base v0.17.0"},
+
+    {kRedirectFlag, 11, State::kWorks, Reader::kKubelet,
+     "kubernetes v1.11.0 pkg/kubelet/config/flags.go; kubernetes/kubernetes#64006"},
+    {kRedirectFlag, 18, State::kDeprecated, Reader::kKubelet,
+     "kubernetes v1.18.0 pkg/kubelet/config/flags.go; kubernetes/kubernetes#88290",
+     "Container streaming redirection will be removed from the kubelet in v1.20, and this flag "
+     "will be removed in v1.22. For more details, see "
+     "http://git.k8s.io/enhancements/keps/sig-node/20191205-container-streaming-requests.md",
+     "take it out: the kubelet then proxies, and from 1.20 on it always does"},
+    {kRedirectFlag, 20, State::kRemoved, Reader::kKubelet,
+     "kubernetes v1.20.0 pkg/kubelet/config/flags.go; kubernetes/kubernetes#95935",
+     "Container streaming redirection has been removed from the kubelet as of v1.20, and this flag "
+     "will be removed in v1.22. For more details, see "
+     "http://git.k8s.io/enhancements/keps/sig-node/20191205-container-streaming-requests.md",
+     "take it out: the kubelet proxies whatever it says, and 1.22 does not start with it"},
+    {kRedirectFlag, 22, State::kGone, Reader::kKubelet,
+     "kubernetes v1.22.0 pkg/kubelet/config/flags.go: no such flag", "",
+     "take it out: the kubelet always proxies"},
+
+    // Read by the streaming server of dockershim alone, which 1.24 no longer has (v1.23.0 and
+    // v1.24.0 pkg/kubelet/kubelet.go: getStreamingConfig).
+    {kIdleTimeoutFlag, 11, State::kDeprecated, Reader::kKubelet,
+     "kubernetes v1.11.0 cmd/kubelet/app/options/options.go", kConfigFileWords,
+     "with another runtime than dockershim take it out: the runtime's own timeout counts; "
+     "otherwise set streamingConnectionIdleTimeout in the configuration file"},
+    {kIdleTimeoutFlag, 24, State::kRemoved, Reader::kKubelet,
+     "kubernetes v1.24.0 pkg/kubelet/kubelet.go: stored, and read by nothing", kConfigFileWords,
+     "take it out: only dockershim read it; set the timeout in the runtime"},
+
+    {kBytesPerSecFlag, 11, State::kWorks, Reader::kApiServer,
+     "kubernetes v1.11.0 cmd/kube-apiserver/app/options/options.go"},
 };
 
-// From this release on the gate of the API server is read where streams are proxied (v1.12.0 and
-// v1.13.0 pkg/registry/core/pod/rest/subresources.go).
-inline constexpr std::uint32_t kRedirectsValidatedFrom = 13;
-// AllBeta (component-base v0.17.0 featuregate/feature_gate.go).
-inline constexpr std::uint32_t kAllBetaFrom = 17;
+// The kubelet redirects up to this release, if the flag says so (v1.19.0 and v1.20.0
+// pkg/kubelet/server/server.go).
+inline constexpr std::uint32_t kLastRedirectingKubelet = 19;
+// The API server takes "kube:Gate=true" (apiserver v0.31.0 pkg/util/version/registry.go).
+inline constexpr std::uint32_t kGatePrefixFrom = 31;
 // From this release on a gate that is on needs those that it depends on, or nothing starts
 // (component-base v0.36.3 featuregate/feature_gate.go; pkg/features/kube_features.go of v1.36.0:
 // ExtendWebSocketsToKubelet: {NodeDeclaredFeatures}).
@@ -101,182 +148,23 @@ inline constexpr std::uint32_t kGateDependenciesFrom = 36;
 // The warning about deprecated and GA gates is worded anew (component-base v0.35.0 and v0.36.3
 // featuregate/feature_gate.go).
 inline constexpr std::uint32_t kNewGateWarningFrom = 36;
-// The API server takes "kube:Gate=true" (apiserver v0.31.0 pkg/util/version/registry.go).
-inline constexpr std::uint32_t kGatePrefixFrom = 31;
 
-// --- Flags ---
+// The row that holds in that release; nullptr: the setting came later.
+constexpr const Fact* Find(std::string_view name, std::uint32_t release) {
+  const Fact* found = nullptr;
+  for (const Fact& fact : kFacts) {
+    if (fact.name == name && fact.from <= release) found = &fact;
+  }
+  return found;
+}
+// The rows of one setting rise.
+static_assert([] {
+  for (const Fact& fact : kFacts) {
+    if (Find(fact.name, fact.from) != &fact || fact.source.empty()) return false;
+  }
+  return true;
+}());
 
-enum class FlagState : std::uint8_t {
-  kWorks,
-  kDeprecated,
-  kRemoved,  // parsed, warned about, and without effect
-  kUnknown,  // the component does not start
-};
-enum class FlagType : std::uint8_t { kBool, kDuration, kInteger };
-
-// Holds from release 1.`from` until the next row of the component's flag.
-struct FlagFact {
-  StreamingComponent component;
-  std::string_view flag;
-  FlagType type;
-  std::uint32_t from;
-  FlagState state;
-  // After pflag's "Flag --… has been deprecated, ".
-  std::string_view words;
-  std::string_view advice;
-  std::string_view source;
-};
-
-inline constexpr std::string_view kRedirectFlag = "redirect-container-streaming";
-inline constexpr std::string_view kIdleTimeoutFlag = "streaming-connection-idle-timeout";
-inline constexpr std::string_view kBytesPerSecFlag = "max-connection-bytes-per-sec";
-inline constexpr std::string_view kKubeletHttpsFlag = "kubelet-https";
-
-inline constexpr std::string_view kConfigFileWords =
-    "This parameter should be set via the config file specified by the Kubelet's --config flag. "
-    "See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more "
-    "information.";
-
-inline constexpr FlagFact kFlagFacts[] = {
-    {StreamingComponent::kKubelet,
-     kRedirectFlag,
-     FlagType::kBool,
-     11,
-     FlagState::kWorks,
-     {},
-     {},
-     "kubernetes v1.11.0 pkg/kubelet/config/flags.go; kubernetes/kubernetes#64006"},
-    {StreamingComponent::kKubelet, kRedirectFlag, FlagType::kBool, 18, FlagState::kDeprecated,
-     "Container streaming redirection will be removed from the kubelet in v1.20, and this flag "
-     "will be removed in v1.22. For more details, see "
-     "http://git.k8s.io/enhancements/keps/sig-node/20191205-container-streaming-requests.md",
-     "take it out: the kubelet then proxies, and from 1.20 on it always does",
-     "kubernetes v1.18.0 pkg/kubelet/config/flags.go; kubernetes/kubernetes#88290"},
-    {StreamingComponent::kKubelet, kRedirectFlag, FlagType::kBool, 20, FlagState::kRemoved,
-     "Container streaming redirection has been removed from the kubelet as of v1.20, and this flag "
-     "will be removed in v1.22. For more details, see "
-     "http://git.k8s.io/enhancements/keps/sig-node/20191205-container-streaming-requests.md",
-     "take it out: the kubelet proxies whatever it says, and 1.22 does not start with it",
-     "kubernetes v1.20.0 pkg/kubelet/config/flags.go; kubernetes/kubernetes#95935"},
-    {StreamingComponent::kKubelet,
-     kRedirectFlag,
-     FlagType::kBool,
-     22,
-     FlagState::kUnknown,
-     {},
-     "take it out: the kubelet always proxies",
-     "kubernetes v1.22.0 pkg/kubelet/config/flags.go: no such flag"},
-
-    // Read by the streaming server of dockershim alone, which 1.24 no longer has (v1.23.0 and
-    // v1.24.0 pkg/kubelet/kubelet.go: getStreamingConfig).
-    {StreamingComponent::kKubelet, kIdleTimeoutFlag, FlagType::kDuration, 11,
-     FlagState::kDeprecated, kConfigFileWords,
-     "with another runtime than dockershim take it out: the runtime's own timeout counts; "
-     "otherwise set streamingConnectionIdleTimeout in the configuration file",
-     "kubernetes v1.11.0 cmd/kubelet/app/options/options.go"},
-    {StreamingComponent::kKubelet, kIdleTimeoutFlag, FlagType::kDuration, 24, FlagState::kRemoved,
-     kConfigFileWords, "take it out: only dockershim read it; set the timeout in the runtime",
-     "kubernetes v1.24.0 pkg/kubelet/kubelet.go: stored, and read by nothing"},
-
-    {StreamingComponent::kKubelet,
-     kBytesPerSecFlag,
-     FlagType::kInteger,
-     11,
-     FlagState::kUnknown,
-     {},
-     "take it out: it is a flag of the API server; the kubelet has no such limit",
-     "kubernetes v1.18.0 to v1.37.2 cmd/kubelet: no such flag"},
-    {StreamingComponent::kKubelet,
-     kKubeletHttpsFlag,
-     FlagType::kBool,
-     11,
-     FlagState::kUnknown,
-     {},
-     "take it out: it was a flag of the API server",
-     "kubernetes v1.11.0 to v1.37.2 cmd/kubelet: no such flag"},
-
-    {StreamingComponent::kApiServer,
-     kRedirectFlag,
-     FlagType::kBool,
-     11,
-     FlagState::kUnknown,
-     {},
-     "take it out: it was a flag of the kubelet",
-     "kubernetes v1.11.0 to v1.37.2 cmd/kube-apiserver: no such flag"},
-    {StreamingComponent::kApiServer,
-     kIdleTimeoutFlag,
-     FlagType::kDuration,
-     11,
-     FlagState::kUnknown,
-     {},
-     "take it out: it is a flag of the kubelet",
-     "kubernetes v1.11.0 to v1.37.2 cmd/kube-apiserver: no such flag"},
-    {StreamingComponent::kApiServer,
-     kBytesPerSecFlag,
-     FlagType::kInteger,
-     11,
-     FlagState::kWorks,
-     {},
-     {},
-     "kubernetes v1.11.0 cmd/kube-apiserver/app/options/options.go"},
-    {StreamingComponent::kApiServer,
-     kKubeletHttpsFlag,
-     FlagType::kBool,
-     11,
-     FlagState::kWorks,
-     {},
-     {},
-     "kubernetes v1.11.0 cmd/kube-apiserver/app/options/options.go"},
-    {StreamingComponent::kApiServer, kKubeletHttpsFlag, FlagType::kBool, 19, FlagState::kRemoved,
-     "API Server connections to kubelets always use https. This flag will be removed in 1.22.",
-     "take it out: the API server always uses https, and 1.22 does not start with it",
-     "kubernetes v1.19.0 cmd/kube-apiserver/app/options/options.go"},
-    {StreamingComponent::kApiServer,
-     kKubeletHttpsFlag,
-     FlagType::kBool,
-     22,
-     FlagState::kUnknown,
-     {},
-     "take it out: the API server always uses https",
-     "kubernetes v1.22.0 cmd/kube-apiserver/app/options/options.go: no such flag"},
-};
-
-// The kubelet redirects up to this release, if the flag says so (v1.19.0 and v1.20.0
-// pkg/kubelet/server/server.go).
-inline constexpr std::uint32_t kLastRedirectingKubelet = 19;
-// From this release on the API server refuses arguments that are not flags; before, it ignores them
-// (v1.18.20 and v1.19.0 cmd/kube-apiserver/app/server.go).
-inline constexpr std::uint32_t kApiServerRefusesArgumentsFrom = 19;
-
-// --- Looking up ---
-
-// nullptr: the release does not know the gate. Not for kAllAlpha and kAllBeta.
-const GateFact* FindGateFact(StreamingGate gate, KubernetesVersion version);
-// Whether the gate is on, as these settings of a component of this release leave it.
-bool IsGateOn(const std::vector<StreamingGateSetting>& settings, StreamingGate gate,
-              KubernetesVersion version);
-// `flag` in dashes, without those in front. nullptr: not a flag of the table.
-const FlagFact* FindFlagFact(StreamingComponent component, std::string_view flag,
-                             KubernetesVersion version);
-// Whether the version is one of the table, or newer. `what` stands before it in the message.
-Result<void> CheckVersion(std::string_view what, KubernetesVersion version);
-
-// --- Judging ---
-
-// A setting as it was written, for StreamFinding::setting.
-std::string ShownSetting(std::string_view text);
-
-// What a component of this release makes of a gate that is set to `enabled`; nullopt: it does what
-// it says, without a warning.
-std::optional<StreamFinding> JudgeGate(StreamingComponent component, KubernetesVersion version,
-                                       StreamingGateSetting setting);
-// Gates that are sound one by one, but not together.
-std::vector<StreamFinding> JudgeGatesTogether(StreamingComponent component,
-                                              KubernetesVersion version,
-                                              const std::vector<StreamingGateSetting>& gates);
-// A flag of the fact's component that was written `name`, with dashes in front.
-std::optional<StreamFinding> JudgeFlag(const FlagFact& fact, std::string_view name);
-
-}  // namespace waybill::internal
+}  // namespace waybill::streaming
 
 #endif  // WAYBILL_STORE_STREAMING_STREAMING_FACTS_H_

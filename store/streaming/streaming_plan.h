@@ -1,17 +1,16 @@
 // Streaming requests (exec, attach, port-forward): who proxies them, who follows redirects and who
-// translates WebSockets, for a kubelet and an API server of given versions and settings (KEP-1558,
-// KEP-4006); and which of their settings are deprecated, ignored, removed or fatal.
+// translates WebSockets, for a kubelet and an API server of given releases and flags (KEP-1558,
+// KEP-4006); and what a release makes of such a flag.
 //
-// Pure functions over a table of facts (store/streaming/streaming_facts.h): no file is read, and
-// any thread may call them at any time. The facts are those of the released sources. Where the
-// KEP's text differs, the table says so.
+// Pure functions over one table of facts (store/streaming/streaming_facts.h), which are those of
+// the released sources: no file is read, and any thread may call them at any time.
 
 #ifndef WAYBILL_STORE_STREAMING_STREAMING_PLAN_H_
 #define WAYBILL_STORE_STREAMING_STREAMING_PLAN_H_
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,109 +21,53 @@
 
 namespace waybill {
 
-// A release of Kubernetes, without its patch: no fact of the table depends on one.
-struct KubernetesVersion {
-  std::uint32_t major = 0;
-  std::uint32_t minor = 0;
-
-  auto operator<=>(const KubernetesVersion&) const = default;
-  // "1.36"
-  std::string ToString() const;
-};
-
+// A release of Kubernetes is its minor version, of 1.x: no fact of the table depends on a patch.
+//
 // The oldest release that the table knows: the kubelet's flag came with it. Older ones are refused.
-inline constexpr KubernetesVersion kOldestStreamingVersion = {1, 11};
-
+inline constexpr std::uint32_t kOldestStreamingRelease = 11;
 // The newest release whose sources were read. A newer one is treated like it, and a note says so.
-inline constexpr KubernetesVersion kNewestStreamingVersion = {1, 37};
+inline constexpr std::uint32_t kNewestStreamingRelease = 37;
 
-// Bounds of what LintStreaming reads. Above them: kLimitExceeded.
+// Bounds of a command line. Above them: kLimitExceeded.
 inline constexpr std::size_t kMaxStreamingArguments = 10'000;
-
 inline constexpr std::size_t kMaxStreamingSettingsBytes = std::size_t{1} << 20;
 
-// Findings, and notes, that it returns. A note says if there are more.
-inline constexpr std::size_t kMaxStreamingFindings = 256;
-
 // Reads what `kubelet --version`, `kubectl version` and packages print: "v1.22.3", "1.22",
-// "1.22+", "Kubernetes v1.36.0-rc.1+k3s1". kInvalidArgument for anything else, and for a release
-// before kOldestStreamingVersion or a major version other than 1.
-Result<KubernetesVersion> ParseKubernetesVersion(std::string_view text);
+// "1.22+", "Kubernetes v1.36.0-rc.1+k3s1". kInvalidArgument for anything else, and for another
+// major version than 1.
+Result<std::uint32_t> ParseKubernetesRelease(std::string_view text);
+// "1.36"
+std::string ReleaseName(std::uint32_t release);
 
 // Of the program: "kubelet", "kube-apiserver".
 std::string_view ProgramOf(StreamingComponent component);
 
-// The feature gates that decide how streaming requests go.
-enum class StreamingGate : std::uint8_t {
-  kStreamingProxyRedirects,                // API server: follow a kubelet's redirect
-  kValidateProxyRedirects,                 // API server: follow it only to the kubelet's own host
-  kTranslateStreamCloseWebsocketRequests,  // API server: translate WebSockets of exec and attach
-  kPortForwardWebsockets,                  // API server: translate those of port-forward
-  kExtendWebSocketsToKubelet,  // both: the kubelet translates them, and declares it in its Node
-  kNodeDeclaredFeatures,       // both: kExtendWebSocketsToKubelet depends on it
-  kAllAlpha,                   // both: every alpha gate that is not set by itself
-  kAllBeta,                    // both: every beta gate, likewise; since 1.17
-};
-
-// "StreamingProxyRedirects"
-std::string_view StreamingGateName(StreamingGate gate);
-// The spelling must match exactly. nullopt: not one of the gates.
-std::optional<StreamingGate> FindStreamingGate(std::string_view name);
-
-// The setting of a feature gate in a component.
-struct StreamingGateSetting {
-  StreamingGate gate = StreamingGate::kStreamingProxyRedirects;
-  bool enabled = false;
-
-  bool operator==(const StreamingGateSetting&) const = default;
-};
-
-// Which settings of a component the plan depends on.
-struct StreamingSettings {
-  // The kubelet's --redirect-container-streaming; nullopt: not given. Of an API server: ignored.
-  std::optional<bool> redirect_container_streaming = std::nullopt;
-  std::vector<StreamingGateSetting> gates = {};  // if a gate occurs twice, the last counts
-
-  bool operator==(const StreamingSettings&) const = default;
-};
-
-struct StreamingPlanRequest {
-  KubernetesVersion api_server;
-  KubernetesVersion kubelet;
-  StreamingSettings api_server_settings = {};
-  StreamingSettings kubelet_settings = {};
-};
-
-// kInvalidArgument: a version before kOldestStreamingVersion, or with another major version than 1.
-// kLimitExceeded: more than kMaxStreamingArguments gates. Unsupported version skew is not an error:
-// the answer covers it, too.
-Result<StreamPlan> StreamingPlan(const StreamingPlanRequest& request);
-
-struct StreamingLintRequest {
+struct StreamingSetup {
   StreamingComponent component = StreamingComponent::kKubelet;
-  KubernetesVersion version;
+  std::uint32_t release = 0;
   // What stands behind the program's name on its command line.
   std::vector<std::string> arguments = {};
 };
 
 struct StreamingLint {
-  // Flags in their order, then feature gates. A repeated setting is one finding, with its
-  // last spelling, unless it is wrong in several ways.
+  // Flags in their order, then feature gates. A repeated setting is one finding, with its last
+  // spelling, unless it is wrong in several ways.
   std::vector<StreamFinding> findings;
-  // For StreamingPlan: the last of repeated flags; the gates, those that win last. What can't be
-  // parsed is left out.
-  StreamingSettings settings;
   std::vector<std::string> notes;  // what could not be judged, and why
+  // --redirect-container-streaming, the last one that parses.
+  std::optional<bool> redirects;
+  // Of each gate of the table the last setting that parses.
+  std::map<std::string_view, bool> gates;
 };
 
-// Reads a command line as the component does (pflag): "--flag", "--flag=value", "--flag value";
-// underscores stand for dashes; "--" ends the flags; a value that does not parse is fatal. It does
-// not know which other flags take a value, so it reads what follows such a flag as a flag if it
-// looks like one.
-//
-// kInvalidArgument: the version, as for StreamingPlan. kLimitExceeded: more than
-// kMaxStreamingArguments arguments, or more than kMaxStreamingSettingsBytes of them.
-Result<StreamingLint> LintStreaming(const StreamingLintRequest& request);
+// What the release makes of each flag and gate of the table; other arguments are passed over. It
+// does not know which other flags take a value, and so reads whatever looks like a flag as one,
+// behind "--" too: no kubelet starts with what stands there. kInvalidArgument: a release
+// before kOldestStreamingRelease.
+Result<StreamingLint> LintStreaming(const StreamingSetup& setup);
+
+// Unsupported version skew is not an error: the answer covers it, too.
+Result<StreamPlan> StreamingPlan(const StreamingSetup& api_server, const StreamingSetup& kubelet);
 
 }  // namespace waybill
 

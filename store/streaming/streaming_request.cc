@@ -1,10 +1,10 @@
-
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <string>
+#include <string_view>
 
 #include "store/base/go_json.h"
-#include "store/base/quote.h"
+#include "store/base/words.h"
 #include "store/streaming/streaming_store.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
@@ -13,107 +13,78 @@ namespace waybill {
 
 namespace {
 
-Error WrongRequest(std::string_view what, std::string_view advice) {
-  return {ErrorCode::kInvalidArgument,
-          "the streaming request is wrong: " + std::string(what) + "; nothing was changed",
-          std::string(advice)};
-}
-
-Error TooLarge(std::string_view what, std::size_t is, std::size_t limit) {
-  return {ErrorCode::kLimitExceeded, "the streaming request has " + std::to_string(is) + " " +
-                                         std::string(what) + ", and may have " +
-                                         std::to_string(limit) + "; nothing was changed"};
-}
-
-// CRI's strings are those of protobuf.
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = Utf8SequenceLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-// What no program can be given, and no CRI call says.
+// CRI's strings are those of protobuf. A zero byte no program can be given.
 bool IsPlainText(std::string_view text) {
-  return text.find('\0') == std::string_view::npos && IsUtf8(text);
-}
-
-Result<void> CheckId(std::string_view id, std::string_view what) {
-  if (id.empty()) return WrongRequest("the " + std::string(what) + " is missing", "name it");
-  if (id.size() > kMaxContainerIdBytes) {
-    return TooLarge("bytes in the " + std::string(what), id.size(), kMaxContainerIdBytes);
-  }
-  if (!IsPlainText(id)) {
-    return WrongRequest("the " + std::string(what) + " has a zero byte or is not UTF-8",
-                        "name a real one");
-  }
-  return {};
-}
-
-Result<void> CheckStreams(const StreamRequest& request) {
-  if (request.tty && request.std_err) {
-    return WrongRequest("tty and stderr are both set",
-                        "leave stderr out: a terminal has one output, and sends it as stdout");
-  }
-  if (!request.std_in && !request.std_out && !request.std_err) {
-    return WrongRequest("none of stdin, stdout and stderr is set", "set at least one");
-  }
-  return {};
-}
-
-Result<void> CheckCommand(const std::vector<std::string>& command) {
-  if (command.empty() || command.front().empty()) {
-    return WrongRequest("exec has no command", "name a program");
-  }
-  if (command.size() > kMaxCommandArguments) {
-    return TooLarge("arguments", command.size(), kMaxCommandArguments);
-  }
-  std::size_t bytes = 0;
-  for (const std::string& argument : command) {
-    bytes += argument.size();
-    if (!IsPlainText(argument)) {
-      return WrongRequest("an argument of the command has a zero byte or is not UTF-8",
-                          "CRI can't ask for that");
-    }
-  }
-  if (bytes > kMaxCommandBytes) return TooLarge("bytes of arguments", bytes, kMaxCommandBytes);
-  return {};
+  return text.find('\0') == std::string_view::npos && ValidUtf8Prefix(text) == text.size();
 }
 
 }  // namespace
 
 Result<void> CheckStreamRequest(const StreamRequest& request) {
-  const bool has_streams = request.std_in || request.std_out || request.std_err || request.tty;
-  switch (request.kind) {
-    case StreamKind::kExec:
-    case StreamKind::kAttach: {
-      if (auto r = CheckId(request.container_id, "container ID"); !r) return r;
-      if (auto r = CheckStreams(request); !r) return r;
-      if (!request.pod_sandbox_id.empty() || !request.ports.empty()) {
-        return WrongRequest("a pod sandbox and ports belong to portForward", "leave them out");
-      }
-      if (request.kind == StreamKind::kExec) return CheckCommand(request.command);
-      if (request.command.empty()) return {};
-      return WrongRequest("attach has a command", "leave it out, or use exec");
+  const bool execs = request.kind == StreamKind::kExec;
+  const bool forwards = request.kind == StreamKind::kPortForward;
+  const std::string& id = forwards ? request.pod_sandbox_id : request.container_id;
+  const std::string its_id = forwards ? "pod sandbox ID" : "container ID";
+  const auto& command = request.command;
+  const auto& ports = request.ports;
+  const bool has_streams = request.std_in || request.std_out || request.std_err;
+  std::size_t command_bytes = 0;
+  for (const std::string& argument : command) command_bytes += argument.size();
+
+  // In this order: the first that is broken is the error. `limit` is 0, or what `is` may be. CRI's
+  // are those of the IDs and of the streams. No ports at all is valid: clients that use SPDY name
+  // them later.
+  struct Rule {
+    bool is_broken;
+    std::string what;
+    std::string_view advice = {};
+    std::size_t is = 0;
+    std::size_t limit = 0;
+  };
+  const Rule rules[] = {
+      {!internal::HasWord(request.kind), "there is no such kind",
+       "use exec, attach or portForward"},
+      {id.empty(), "the " + its_id + " is missing", "name it"},
+      {id.size() > kMaxContainerIdBytes,
+       "bytes in the " + its_id,
+       {},
+       id.size(),
+       kMaxContainerIdBytes},
+      {!IsPlainText(id), "the " + its_id + " has a zero byte or is not UTF-8", "name a real one"},
+      {forwards &&
+           (!request.container_id.empty() || !command.empty() || has_streams || request.tty),
+       "portForward has a container, a command, stdin, stdout, stderr or tty", "leave them out"},
+      {request.tty && request.std_err, "tty and stderr are both set",
+       "leave stderr out: a terminal has one output, and sends it as stdout"},
+      {!forwards && !has_streams, "none of stdin, stdout and stderr is set", "set at least one"},
+      {!forwards && (!request.pod_sandbox_id.empty() || !ports.empty()),
+       "a pod sandbox and ports belong to portForward", "leave them out"},
+      {!execs && !command.empty(), "attach has a command", "leave it out, or use exec"},
+      {execs && (command.empty() || command.front().empty()), "exec has no command",
+       "name a program"},
+      {command.size() > kMaxCommandArguments,
+       "arguments",
+       {},
+       command.size(),
+       kMaxCommandArguments},
+      {!std::ranges::all_of(command, IsPlainText),
+       "an argument of the command has a zero byte or is not UTF-8", "CRI can't ask for that"},
+      {command_bytes > kMaxCommandBytes, "bytes of arguments", {}, command_bytes, kMaxCommandBytes},
+      {ports.size() > kMaxRequestPorts, "ports", {}, ports.size(), kMaxRequestPorts},
+      {std::ranges::find(ports, 0) != ports.end(), "port 0 is not one", "use 1 to 65535"},
+  };
+  for (const Rule& rule : rules) {
+    if (!rule.is_broken) continue;
+    if (rule.limit == 0) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "the streaming request is wrong: " + rule.what + "; nothing was changed",
+                   std::string(rule.advice)};
     }
-    case StreamKind::kPortForward: {
-      if (auto r = CheckId(request.pod_sandbox_id, "pod sandbox ID"); !r) return r;
-      if (!request.container_id.empty() || !request.command.empty() || has_streams) {
-        return WrongRequest("portForward has a container, a command, stdin, stdout, stderr or tty",
-                            "leave them out");
-      }
-      if (request.ports.size() > kMaxRequestPorts) {
-        return TooLarge("ports", request.ports.size(), kMaxRequestPorts);
-      }
-      if (std::find(request.ports.begin(), request.ports.end(), 0) == request.ports.end()) {
-        return {};
-      }
-      return WrongRequest("port 0 is not one", "use 1 to 65535");
-    }
+    return Error{ErrorCode::kLimitExceeded,
+                 "the streaming request has " + std::to_string(rule.is) + " " + rule.what +
+                     ", and may have " + std::to_string(rule.limit) + "; nothing was changed"};
   }
-  return WrongRequest("there is no such kind", "use exec, attach or portForward");
+  return {};
 }
 
 }  // namespace waybill

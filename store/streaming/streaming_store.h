@@ -2,15 +2,9 @@
 // prepared, each under a token that opens one stream, once.
 //
 // Since KEP-1558 the kubelet alone proxies streams: it asks the runtime to prepare one (CRI calls
-// Exec, Attach, PortForward), gets a URL with a token in it, and connects to that.
-//
-//   auto store = StreamingStore::Open({.directory = "/var/lib/shim/waybill",
-//                                      .witness = Witness::None()});
-//   auto token = (*store)->Prepare({.kind = StreamKind::kExec, .container_id = id,
-//                                   .command = {"sh"}, .std_in = true, .std_out = true});
-//   … answer the CRI call with http://127.0.0.1:PORT/exec/TOKEN …
-//   auto request = (*store)->Consume(token_of_url, StreamKind::kExec);  // first of all
-//   if (!request) … 404 …
+// Exec, Attach, PortForward), gets a URL with a token in it, and connects to that. The server
+// answers with http://127.0.0.1:PORT/exec/TOKEN, and consumes the token first of all; without a
+// request it answers 404.
 //
 // A runtime is another process than the kubelet, so this store has a directory of its own: a
 // NodeStore's is refused, and a NodeStore refuses this one.
@@ -30,28 +24,37 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/base/metrics.h"
 #include "store/base/options.h"
+#include "store/engine/database/commit_mark.h"
+#include "store/engine/database/committer.h"
+#include "store/engine/database/reader_pool.h"
+#include "store/engine/recovery/open_store.h"
+#include "store/streaming/streaming_row.h"
 #include "waybill/limits.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
 namespace waybill {
 
+namespace internal {
+const Product& StreamingProduct();
+}  // namespace internal
+
 // A name for a token in logs, which opens nothing: the first 16 hex digits of its SHA-256. Takes
 // any text. Empty: libcrypto failed.
 std::string StreamTokenId(std::string_view token);
 
-// kInvalidArgument, by the rules of CRI's streaming server (k8s.io/cri-streaming, v0.36): the
-// container ID or the pod sandbox ID is missing; tty and std_err are both set, although a terminal
-// has one output; or none of std_in, std_out and std_err is set. By waybill's own rules: exec
-// without a command, or with an empty first argument; a port that is 0 (no ports at all is valid:
-// clients that use SPDY name them later); a field that the kind does not have; text that has a zero
-// byte or, unlike CRI's, is not UTF-8. kLimitExceeded: above a bound in limits.h.
+// kInvalidArgument, by the rules of CRI's streaming server (k8s.io/cri-streaming, v0.36) and some
+// of waybill's own: streaming_request.cc has them all. kLimitExceeded: above a bound in limits.h.
 Result<void> CheckStreamRequest(const StreamRequest& request);
 
 struct StreamingOptions {
@@ -66,6 +69,9 @@ struct StreamingOptions {
   // Tokens of another boot are void all the same, and so are those of a store that was copied,
   // rolled back, restored or rebuilt, lost its commit.mark, or is distrustful.
   bool keeps_tokens = false;
+  // A command that shares a server's work: one prepares, another consumes. Keeps the tokens that a
+  // server with keeps_tokens would keep.
+  bool continues = false;
   // How long a token is good, by CLOCK_BOOTTIME, which nobody can set: 1 s to 1 h. A token that is
   // kept over a restart keeps the time that it was prepared with.
   std::chrono::nanoseconds time_to_live = std::chrono::seconds(60);
@@ -74,8 +80,6 @@ struct StreamingOptions {
   BootClock boot_clock = SystemBootClock;
   Clock clock = SystemClock;
   // As in NodeStoreOptions.
-  bool migrate = true;
-  bool skip_unreadable = false;
   bool flushes_twice = false;
   std::uint64_t map_bytes = 0;
 };
@@ -94,9 +98,7 @@ struct StreamingCounters {
   std::uint64_t voided = 0;           // StreamingReport::voided
   std::uint64_t open = 0;             // now; those that expired since the last Prepare among them
 
-  // As metrics, every series with zeros (store/base/metrics.h): waybill_streaming_prepares_total
-  // and waybill_streaming_consumes_total by outcome, waybill_streaming_voided_tokens,
-  // waybill_streaming_open_tokens.
+  // Every series, with zeros.
   std::vector<MetricFamily> Families() const;
 };
 
@@ -110,11 +112,6 @@ class StreamingStore {
   // error at any point, open again. Distrust ends when all tokens are void, since nothing is left
   // that could be stale.
   static Result<std::unique_ptr<StreamingStore>> Open(StreamingOptions options);
-
-  // The same for commands that share a server's work: one prepares, another consumes. Keeps the
-  // tokens that a server with StreamingOptions::keeps_tokens would keep, whatever that option says.
-  static Result<std::unique_ptr<StreamingStore>> Continue(StreamingOptions options);
-
   // Opens to read, beside a live owner or without one. Changes nothing: Prepare and Consume are
   // kNotOwner. Errors: NodeStore::Observe; kInvalidArgument also: the directory has a node's store.
   // Once the owner has replaced its files (a restart after damage), calls return kUnavailable:
@@ -124,16 +121,16 @@ class StreamingStore {
                                                          bool needs_slot = true);
 
   // Closes. No other call may be running.
-  ~StreamingStore();
+  ~StreamingStore() { static_cast<void>(Close()); }
   StreamingStore(const StreamingStore&) = delete;
   StreamingStore& operator=(const StreamingStore&) = delete;
 
   // As NodeStore::Close. Open tokens stay on the disk; StreamingOptions::keeps_tokens says what the
   // next opening does with them.
-  Result<void> Close();
+  Result<void> Close() noexcept;
 
   // What opening found and did. Constant; empty for an observer.
-  const StreamingReport& report() const;
+  const StreamingReport& report() const { return report_; }
 
   // Stores the request, on disk when this returns, and returns its token: 32 lower-case hex digits,
   // 128 random bits from the kernel. Nobody can get it again. Errors, which leave the store as it
@@ -154,19 +151,51 @@ class StreamingStore {
   Result<StreamRequest> Consume(std::string_view token, StreamKind kind);
 
   // Lists the open tokens, the oldest first. kDamaged: a row can't be read. kUnavailable, kClosed.
-  Result<std::vector<OpenStream>> List() const;
+  Result<std::vector<OpenStream>> List();
 
   // Never fails. For an observer all but `open` are 0.
-  StreamingCounters GetCounters() const;
+  StreamingCounters GetCounters();
 
   // Does what NodeStore::Verify does.
-  Result<VerifyReport> Verify(const Progress& progress = {}) const;
-
-  class [[gnu::visibility("hidden")]] Impl;  // opaque
+  Result<VerifyReport> Verify(const Progress& progress = {});
 
  private:
-  explicit StreamingStore(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  // A row: when it expires, and its key.
+  using Expiry = std::pair<std::int64_t, internal::Key16>;
+  using Counter = std::uint64_t StreamingCounters::*;
+
+  explicit StreamingStore(StreamingOptions options) : options_(std::move(options)) {}
+
+  Result<void> FinishOpening();
+  // Deletes the rows of tokens that are void, and notes when the others expire.
+  Result<void> VoidTokens(internal::StoreTxn& txn);
+  Result<void> CheckOwner() const;
+  Result<void> Write(internal::Committer::Change change);
+  Result<std::string> PrepareUncounted(const StreamRequest& request);
+  // `refused` is the counter of a kNotFound.
+  Result<StreamRequest> ConsumeUncounted(std::string_view text, StreamKind kind, Counter& refused);
+  void Count(Counter counter);
+  Error Closed() const;
+  Error Unreadable(const internal::ReaderPool::Lease& none) const;
+  Error Full(std::int64_t now);
+  // False: without the rows that expired before `now`, as many are open as may be.
+  bool FindRoom(std::int64_t now, std::vector<Expiry>& expired);
+  const internal::StoreUuid& uuid() const { return owned_->database.identity.uuid; }
+
+  const StreamingOptions options_;
+  StreamingReport report_;
+  internal::ReaderPool readers_;
+  std::mutex mutex_;
+  StreamingCounters counters_;  // but for `open`. Guarded by mutex_; likewise the next one
+  std::set<Expiry> expiries_;   // of every row on the disk, but for changes under way
+
+  // Owner only, else empty.
+  std::optional<internal::OwnedStore> owned_;
+  std::unique_ptr<internal::CommitMark> mark_;
+  std::unique_ptr<internal::Committer> committer_;
+
+  std::optional<internal::OpenedDatabase> observed_;
+  bool closed_ = false;
 };
 
 }  // namespace waybill

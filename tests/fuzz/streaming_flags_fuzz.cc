@@ -36,23 +36,28 @@ bool HasFatal(const waybill::StreamingLint& lint) {
   return fatal;
 }
 
-void Judge(waybill::StreamingLintRequest request) {
+void Judge(waybill::StreamingSetup request) {
   const auto lint = waybill::LintStreaming(request);
   if (!lint) return;
   const bool fatal = HasFatal(*lint);
-  waybill::StreamingPlanRequest plan;
-  plan.api_server = plan.kubelet = request.version;
-  plan.kubelet_settings = plan.api_server_settings = lint->settings;
-  const auto answer = waybill::StreamingPlan(plan);
+  waybill::StreamingSetup other = request;
+  other.component = request.component == StreamingComponent::kKubelet
+                        ? StreamingComponent::kApiServer
+                        : StreamingComponent::kKubelet;
+  const bool of_kubelet = request.component == StreamingComponent::kKubelet;
+  const auto answer =
+      waybill::StreamingPlan(of_kubelet ? other : request, of_kubelet ? request : other);
   if (!answer || answer->skew != waybill::VersionSkew::kSupported) std::abort();
+  if (fatal && answer->outcome != waybill::StreamingOutcome::kDoesNotStart) std::abort();
   // A flag before all others takes none of them away.
   request.arguments.insert(request.arguments.begin(), "--v=2");
   const auto again = waybill::LintStreaming(request);
-  if (!again || HasFatal(*again) != fatal || !(again->settings == lint->settings)) std::abort();
+  if (!again || HasFatal(*again) != fatal || again->redirects != lint->redirects ||
+      again->gates != lint->gates)
+    std::abort();
   request.arguments.insert(request.arguments.begin(), "--redirect-container-streaming");
   const auto with_flag = waybill::LintStreaming(request);
-  const bool gone =
-      request.component == StreamingComponent::kApiServer || request.version.minor >= 22;
+  const bool gone = request.component == StreamingComponent::kApiServer || request.release >= 22;
   if (with_flag && (gone || fatal) && !HasFatal(*with_flag)) std::abort();
 }
 
@@ -61,15 +66,15 @@ void Judge(waybill::StreamingLintRequest request) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
-  if (const auto version = waybill::ParseKubernetesVersion(input)) {
-    const auto same = waybill::ParseKubernetesVersion(version->ToString());
-    if (!same || *same != *version) std::abort();
+  if (const auto release = waybill::ParseKubernetesRelease(input)) {
+    const auto same = waybill::ParseKubernetesRelease(waybill::ReleaseName(*release));
+    if (!same || *same != *release) std::abort();
   }
   const auto component =
       data[0] % 2 == 0 ? StreamingComponent::kKubelet : StreamingComponent::kApiServer;
-  waybill::StreamingLintRequest request;
+  waybill::StreamingSetup request;
   request.component = component;
-  request.version = {1, 11 + data[0] / 2U % 30U};
+  request.release = 11 + data[0] / 2U % 30U;
   // The lines of the input as arguments.
   for (std::string_view rest = input; !rest.empty();) {
     const std::size_t end = rest.find('\n');

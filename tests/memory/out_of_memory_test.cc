@@ -395,17 +395,15 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
        [] { return CodeOf(ParsePlatform("linux/amd64/v-of-some-length/too-much")); });
   each("CheckStreamUrl", [] {
     return CodeOfPlain([] {
-      return StreamUrlChecked("http://a-host-of-some-length.example/", {.require_https = false})
-          .message.size();
+      return JudgeStreamUrl({.url = "http://a-host-of-some-length.example/"}).message.size();
     });
   });
   each("CheckStreamRedirect", [] {
     return CodeOfPlain([] {
-      StreamUrlPolicy policy;
-      policy.same_host_redirects = true;
-      return CheckStreamRedirect("http://127.0.0.1:41231/exec/a-token-of-some-length",
-                                 "../attach/another-token-of-some-length?a=b", policy)
-          .address.path.size();
+      return JudgeStreamUrl({.url = "another-token-of-some-length?a=b",
+                             .redirect_from = "http://127.0.0.1:41231/exec/a-token-of-some-length",
+                             .policy = {.same_host_redirects = true}})
+          .path.size();
     });
   });
   each("ParseTimestamp", [] { return CodeOf(ParseTimestamp("not a timestamp at all")); });

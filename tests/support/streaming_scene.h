@@ -57,7 +57,11 @@ class StreamingScene {
   }
   void Start() { Start(Options()); }
   void Start(StreamingOptions options) { store_ = Must(StreamingStore::Open(std::move(options))); }
-  void Continue() { store_ = Must(StreamingStore::Continue(Options())); }
+  void Continue() {
+    StreamingOptions options = Options();
+    options.continues = true;
+    Start(options);
+  }
   void Stop() {
     if (store_) Must(store_->Close());
     store_.reset();

@@ -313,8 +313,7 @@ BOOST_AUTO_TEST_CASE(no_text_of_the_library_names_a_command_or_a_flag) {
       const fs::path& path = entry.path();
       if (path.extension() != ".cc" && path.extension() != ".h") continue;
       // What is said there of flags is of those of a kubelet and an API server.
-      if (path.filename().string().starts_with("streaming_lint.") ||
-          path.filename().string().starts_with("streaming_facts.") ||
+      if (path.filename().string().starts_with("streaming_facts.") ||
           path.filename().string().starts_with("streaming_plan.")) {
         continue;
       }

@@ -73,9 +73,10 @@ BOOST_AUTO_TEST_CASE(a_directory_with_other_files_takes_no_store) {
       }
       const auto before = TreeOf(scene.scratch.path());
       RequireRefused(NodeStore::Open(scene.Options()));
-      RequireRefused(StreamingStore::Open({.directory = scene.store, .witness = Witness::None()}));
-      RequireRefused(
-          StreamingStore::Continue({.directory = scene.store, .witness = Witness::None()}));
+      for (const bool continues : {false, true}) {
+        RequireRefused(StreamingStore::Open(
+            {.directory = scene.store, .witness = Witness::None(), .continues = continues}));
+      }
       BOOST_TEST((TreeOf(scene.scratch.path()) == before));
     }
   }

@@ -26,38 +26,42 @@ BOOST_AUTO_TEST_SUITE(stream_url)
 
 namespace {
 
-using Refusal = StreamUrlRefusal;
-
 constexpr std::string_view kToken = "t0kenT0KEN";
 
 // Also checks what holds for every answer.
-Refusal Why(std::string_view url, const StreamUrlPolicy& policy = {}) {
-  const StreamUrlCheck check = StreamUrlChecked(url, policy);
-  BOOST_TEST(check.allowed() == check.message.empty());
-  BOOST_TEST(check.message.find(kToken) == std::string::npos, check.message);
-  for (const char c : check.message) {
+CheckStreamUrl::Answer Judged(const CheckStreamUrl& call) {
+  const auto answer = JudgeStreamUrl(call);
+  BOOST_TEST(answer.refusal.empty() == answer.message.empty());
+  BOOST_TEST(answer.message.find(kToken) == std::string::npos, answer.message);
+  for (const char c : answer.message) {
     BOOST_TEST((static_cast<unsigned char>(c) >= 0x20 && c != 0x7f));
   }
-  if (!check.allowed()) BOOST_TEST((check.address == StreamAddress{}));
-  return check.refusal;
+  if (!answer.refusal.empty()) {
+    BOOST_TEST((answer.scheme + answer.host + answer.path).empty());
+    BOOST_TEST(answer.port == 0);
+  }
+  return answer;
+}
+
+std::string Why(std::string_view url, const StreamUrlPolicy& policy = {}) {
+  return Judged({.url = std::string(url), .policy = policy}).refusal;
 }
 
 std::string Message(std::string_view url, const StreamUrlPolicy& policy = {}) {
-  return StreamUrlChecked(url, policy).message;
+  return Judged({.url = std::string(url), .policy = policy}).message;
 }
 
 bool Says(const std::string& message, std::string_view part) {
   return message.find(part) != std::string::npos;
 }
 
-std::string Shown(const StreamUrlCheck& check) {
-  if (!check.allowed()) return std::string(StreamUrlRefusalName(check.refusal));
-  const StreamAddress& a = check.address;
-  return std::string(StreamSchemeName(a.scheme)) + " " + a.host + " " + std::to_string(a.port) +
-         " " + a.path;
+std::string Shown(const CheckStreamUrl& call) {
+  const auto answer = Judged(call);
+  if (!answer.refusal.empty()) return answer.refusal;
+  return answer.scheme + " " + answer.host + " " + std::to_string(answer.port) + " " + answer.path;
 }
 std::string Shown(std::string_view url, const StreamUrlPolicy& policy = {}) {
-  return Shown(StreamUrlChecked(url, policy));
+  return Shown(CheckStreamUrl{.url = std::string(url), .policy = policy});
 }
 
 }  // namespace
@@ -66,67 +70,64 @@ BOOST_AUTO_TEST_CASE(a_missing_scheme) {
   // cri-dockerd#569.
   for (const std::string_view url :
        {"//127.0.0.1:41231/cri/exec/t0kenT0KEN", "//[::]:35557/cri/exec/t0kenT0KEN",
-        "127.0.0.1:1234/exec/t0kenT0KEN", "localhost:1234/exec/t0kenT0KEN",
-        "[::1]:1234/exec/t0kenT0KEN", "//user:t0kenT0KEN@127.0.0.1/", "/exec/t0kenT0KEN",
-        "exec/t0kenT0KEN", "t0kenT0KEN", "?t0kenT0KEN", "#", "", ":80", "://127.0.0.1/",
-        "1http://127.0.0.1/"}) {
+        "127.0.0.1:1234/exec/t0kenT0KEN", "[::1]:1234/exec/t0kenT0KEN",
+        "//user:t0kenT0KEN@127.0.0.1/", "/exec/t0kenT0KEN", "exec/t0kenT0KEN", "t0kenT0KEN",
+        "?t0kenT0KEN", "#", "", ":80", "://127.0.0.1/", "1http://127.0.0.1/"}) {
     BOOST_TEST_CONTEXT(url) {
-      BOOST_TEST((Why(url) == Refusal::kNoScheme));
+      BOOST_TEST(Why(url) == "noScheme");
       BOOST_TEST(Says(Message(url), "no scheme"));
       BOOST_TEST(Says(Message(url), "http://"));
     }
   }
-  BOOST_TEST(Says(Message("//127.0.0.1:41231/cri/exec/x"), "\"127.0.0.1:41231\""));
-  BOOST_TEST(Says(Message("//[::]:35557/cri/exec/x"), "\"[::]:35557\""));
-  BOOST_TEST(Says(Message("127.0.0.1:1234/exec/x"), "\"127.0.0.1:1234\""));
 }
 
 BOOST_AUTO_TEST_CASE(refusals) {
-  const std::vector<std::pair<Refusal, std::vector<std::string>>> refused = {
-      {Refusal::kCharacter,
+  const std::vector<std::pair<std::string, std::vector<std::string>>> refused = {
+      {"character",
        {"http://127.0.0.1/t0kenT0KEN\n", "http:\\\\127.0.0.1/", "http://127.0.0.1\\@evil.example/",
         " http://127.0.0.1/", "http://127.0.0.1/a b", "http://127.0.0.1/\x7f",
         "http://127.0.0.1/\xc3\xbc", "http://127.0.0.1\t/", std::string("http://127.0.0.1/\0", 18),
         "http://\xef\xbc\x91\x32\x37.0.0.1/"}},
-      {Refusal::kScheme,
-       {"ftp://127.0.0.1/", "unix:///run/x.sock", "httpx://127.0.0.1/", "ws://127.0.0.1/t0kenT0KEN",
-        "http+unix://127.0.0.1/", "javascript:alert(1)", "file:///etc/passwd"}},
-      {Refusal::kNoHost,
+      {"scheme",
+       {"ftp://127.0.0.1/", "localhost:1234/exec/t0kenT0KEN", "unix:///run/x.sock",
+        "httpx://127.0.0.1/", "ws://127.0.0.1/t0kenT0KEN", "http+unix://127.0.0.1/",
+        "javascript:alert(1)", "file:///etc/passwd"}},
+      {"noHost",
        {"http:", "http:/", "http://", "http:///exec/t0kenT0KEN", "http:exec/t0kenT0KEN",
         "http:127.0.0.1:80/x", "http:/127.0.0.1/", "http://:80/", "http://?x", "http:80/x",
         "http://#"}},
-      {Refusal::kUserInfo,
+      {"userInfo",
        {"http://user@127.0.0.1/", "http://u:t0kenT0KEN@127.0.0.1/", "http://@127.0.0.1/",
         "http://127.0.0.1@evil.example/", "http://127.0.0.1:80@evil.example:80/",
         "http://127.0.0.1%40evil.example@127.0.0.1/"}},
-      {Refusal::kZone, {"http://[fe80::1%25eth0]/", "http://[::1%lo]/", "http://[::1%25lo]:8/"}},
-      {Refusal::kEncodedHost,
+      {"zone", {"http://[fe80::1%25eth0]/", "http://[::1%lo]/", "http://[::1%25lo]:8/"}},
+      {"encodedHost",
        {"http://127.0.0.%31/", "http://%31%32%37.0.0.1/", "http://localhost%00/",
         "http://127.0.0.1%2f/", "http://127.0.0.1%zz/"}},
-      {Refusal::kPort,
+      {"port",
        {"http://127.0.0.1:/", "http://127.0.0.1:0/", "http://127.0.0.1:+80/",
         "http://127.0.0.1:-1/", "http://127.0.0.1:65536/", "http://127.0.0.1:080/",
         "http://127.0.0.1:4294967376/", "http://127.0.0.1:99999999999999999999/",
         "http://127.0.0.1:0x50/", "http://127.0.0.1:80:80/", "http://[::1]:/", "http://fe80::1/"}},
-      {Refusal::kSyntax,
+      {"syntax",
        {"http://[::1/", "http://[::1]x/", "http://[::1]80/", "http://[/", "http://[]/",
         "http://[127.0.0.1]/", "http://[::1]]/", "http://[:::1]/", "http://[::12345]/",
         "http://127.0.0.1/%", "http://127.0.0.1/%zzt0kenT0KEN", "http://127.0.0.1/<t0kenT0KEN>",
         "http://127.0.0.1/[", "http://127.0.0.1^/", "http://127.0.0.1|x/",
         "http://[1:2:3:4:5:6:7:8:9]/"}},
-      {Refusal::kFragment, {"http://127.0.0.1/#", "http://127.0.0.1/x#t0kenT0KEN"}},
-      {Refusal::kAddressForm,
+      {"fragment", {"http://127.0.0.1/#", "http://127.0.0.1/x#t0kenT0KEN"}},
+      {"addressForm",
        {"http://127.1/", "http://0177.0.0.1/", "http://2130706433/", "http://0x7f.1/",
         "http://0x7f000001/", "http://127.0.0.01/", "http://127.0.0.1./", "http://127.0.0.256/",
         "http://127.0.0.1.1/", "http://1.2.3/", "http://127.0.0.0x1/", "http://[v1.x]/",
         "http://[v7.::1]/", "http://0x/"}},
-      {Refusal::kHostName,
+      {"hostName",
        {"http://localhost:80/t0kenT0KEN", "http://localhost./", "http://evil.example/",
         "http://127.0.0.1.nip.example/", "http://127.0.0.1,evil/", "http://~/", "http://./",
         "http://1e7/"}},
-      {Refusal::kUnspecified,
+      {"unspecified",
        {"http://0.0.0.0/", "http://[::]:35557/", "http://[0::0]/", "http://[::ffff:0.0.0.0]/"}},
-      {Refusal::kNotAllowed,
+      {"notAllowed",
        {"http://10.0.0.1/", "http://128.0.0.1/", "http://126.255.255.255/", "http://0.0.0.1/",
         "http://169.254.169.254/latest", "http://[::127.0.0.1]/", "http://[::2]/",
         "http://[fe80::1]/", "http://[::ffff:10.0.0.1]/", "http://[64:ff9b::7f00:1]/",
@@ -134,9 +135,7 @@ BOOST_AUTO_TEST_CASE(refusals) {
   };
   for (const auto& [refusal, urls] : refused) {
     for (const std::string& url : urls) {
-      BOOST_TEST_CONTEXT(url) {
-        BOOST_TEST(StreamUrlRefusalName(Why(url)) == StreamUrlRefusalName(refusal));
-      }
+      BOOST_TEST_CONTEXT(url) { BOOST_TEST(Why(url) == refusal); }
     }
   }
 }
@@ -145,7 +144,7 @@ BOOST_AUTO_TEST_CASE(reasons_name_the_part) {
   BOOST_TEST(Says(Message("http://0.0.0.0:1/"), "listens on every interface"));
   BOOST_TEST(Says(Message("http://localhost/"), "resolver"));
   BOOST_TEST(Says(Message("http://evil.example/"), "\"evil.example\""));
-  BOOST_TEST(Says(Message("http://127.0.0.1:65536/"), "\"65536\""));
+  BOOST_TEST(Says(Message("http://127.0.0.1:65536/"), "\":65536\""));
   BOOST_TEST(Says(Message("gopher://x/"), "\"gopher\""));
   const std::string control = Message("http://127.0.0.1/\x1b[31m");
   BOOST_TEST(Says(control, "byte 18"), control);
@@ -162,17 +161,17 @@ BOOST_AUTO_TEST_CASE(policies) {
   BOOST_TEST(Shown("http://CRIO.local/", listed) == "http crio.local 80 /");
   BOOST_TEST(Shown("http://0.0.0.0/", listed) == "http 0.0.0.0 80 /");
   BOOST_TEST(Shown("http://127.0.0.1/", listed) == "http 127.0.0.1 80 /");
-  BOOST_TEST((Why("http://[::]/", listed) == Refusal::kUnspecified));
-  BOOST_TEST((Why("http://10.0.0.9/", listed) == Refusal::kNotAllowed));
-  BOOST_TEST((Why("http://crio.local./", listed) == Refusal::kHostName));
-  BOOST_TEST((Why("http://a.crio.local/", listed) == Refusal::kHostName));
-  BOOST_TEST((Why("http://127.0.0.1:81/", listed) == Refusal::kPortNotAllowed));
-  BOOST_TEST((Why("https://127.0.0.1/", listed) == Refusal::kPortNotAllowed));
+  BOOST_TEST(Why("http://[::]/", listed) == "unspecified");
+  BOOST_TEST(Why("http://10.0.0.9/", listed) == "notAllowed");
+  BOOST_TEST(Why("http://crio.local./", listed) == "hostName");
+  BOOST_TEST(Why("http://a.crio.local/", listed) == "hostName");
+  BOOST_TEST(Why("http://127.0.0.1:81/", listed) == "portNotAllowed");
+  BOOST_TEST(Why("https://127.0.0.1/", listed) == "portNotAllowed");
 
   const StreamUrlPolicy tls = {.require_https = true};
-  BOOST_TEST((Why("http://127.0.0.1/", tls) == Refusal::kNotHttps));
-  BOOST_TEST((Why("//127.0.0.1/", tls) == Refusal::kNoScheme));
-  BOOST_TEST((Why("https://127.0.0.1/", tls) == Refusal::kNone));
+  BOOST_TEST(Why("http://127.0.0.1/", tls) == "notHttps");
+  BOOST_TEST(Why("//127.0.0.1/", tls) == "noScheme");
+  BOOST_TEST(Why("https://127.0.0.1/", tls) == "");
 
   using Hosts = std::vector<std::string>;
   for (const std::string& wrong :
@@ -180,16 +179,14 @@ BOOST_AUTO_TEST_CASE(policies) {
              "a..b", ".a", std::string("127.0.0.1\0x", 11), std::string("a\nb"),
              std::string(254, 'a'), "http://x", "1.2.3.4.", "\xc3\xbc.example"}) {
     BOOST_TEST_CONTEXT(wrong) {
-      BOOST_TEST((Why("http://127.0.0.1/", {.hosts = {wrong}}) == Refusal::kPolicy));
+      BOOST_TEST(Why("http://127.0.0.1/", {.hosts = {wrong}}) == "policy");
     }
   }
-  BOOST_TEST((Why("http://127.0.0.1/", {.ports = {0}}) == Refusal::kPolicy));
-  BOOST_TEST((Why("http://127.0.0.1/", {.hosts = Hosts(kMaxStreamHosts, "a")}) == Refusal::kNone));
-  BOOST_TEST(
-      (Why("http://127.0.0.1/", {.hosts = Hosts(kMaxStreamHosts + 1, "a")}) == Refusal::kPolicy));
+  BOOST_TEST(Why("http://127.0.0.1/", {.ports = {0}}) == "policy");
+  BOOST_TEST(Why("http://127.0.0.1/", {.hosts = Hosts(kMaxStreamHosts, "a")}) == "");
+  BOOST_TEST((Why("http://127.0.0.1/", {.hosts = Hosts(kMaxStreamHosts + 1, "a")}) == "policy"));
   using Ports = std::vector<std::uint16_t>;
-  BOOST_TEST(
-      (Why("http://127.0.0.1/", {.ports = Ports(kMaxStreamPorts + 1, 80)}) == Refusal::kPolicy));
+  BOOST_TEST((Why("http://127.0.0.1/", {.ports = Ports(kMaxStreamPorts + 1, 80)}) == "policy"));
 }
 
 BOOST_AUTO_TEST_CASE(the_longest) {
@@ -199,19 +196,19 @@ BOOST_AUTO_TEST_CASE(the_longest) {
     while (url.size() + part.size() <= kMaxStreamUrlBytes) url += part;
     url.resize(kMaxStreamUrlBytes, 'a');
     BOOST_TEST_CONTEXT(part) {
-      BOOST_TEST((Why(url) == Refusal::kNone));
-      BOOST_TEST((Why(url + 'a') == Refusal::kTooLong));
+      BOOST_TEST(Why(url) == "");
+      BOOST_TEST(Why(url + 'a') == "tooLong");
     }
     urls.push_back(url);
   }
   for (const std::string bad : {"http://127.0.0.1/%zz", "http://127.0.0.1/a|b", "http://[::g]/"}) {
     BOOST_TEST_CONTEXT(bad) {
-      BOOST_TEST((Why(bad) == Refusal::kSyntax));
+      BOOST_TEST(Why(bad) == "syntax");
       BOOST_TEST(Says(Message(bad), "where it may not, in its host, path or query"));
     }
   }
   const std::string long_host(kMaxStreamUrlBytes - 7, '1');
-  BOOST_TEST((Why("http://" + long_host) == Refusal::kAddressForm));
+  BOOST_TEST(Why("http://" + long_host) == "addressForm");
   BOOST_TEST(Message("http://" + long_host).size() < 600U);
   urls.push_back("http://" + long_host);
 
@@ -223,7 +220,7 @@ BOOST_AUTO_TEST_CASE(the_longest) {
   const auto check_all = [](void* list) -> void* {
     const StreamUrlPolicy follow = {.same_host_redirects = true};
     for (const std::string& url : *static_cast<const std::vector<std::string>*>(list)) {
-      static_cast<void>(CheckStreamRedirect(url, url, follow));
+      static_cast<void>(JudgeStreamUrl({.url = url, .redirect_from = url, .policy = follow}));
     }
     return nullptr;
   };
@@ -235,18 +232,19 @@ BOOST_AUTO_TEST_CASE(the_longest) {
 BOOST_AUTO_TEST_CASE(redirects) {
   const std::string_view from = "http://127.0.0.1:41231/cri/exec/t0ken?a=b";
   const StreamUrlPolicy follow = {.hosts = {"10.0.0.7"}, .same_host_redirects = true};
-  const auto shown = [&](std::string_view location, std::string_view original, const auto& policy) {
-    const StreamUrlCheck check = CheckStreamRedirect(original, location, policy);
-    BOOST_TEST(check.message.find(kToken) == std::string::npos);
-    BOOST_TEST(check.allowed() == check.message.empty());
-    if (!check.allowed()) BOOST_TEST((check.address == StreamAddress{}));
-    return Shown(check);
+  const auto shown = [&](std::string_view location, std::string_view original,
+                         const StreamUrlPolicy& policy) {
+    return Shown(CheckStreamUrl{
+        .url = std::string(location), .redirect_from = std::string(original), .policy = policy});
   };
   BOOST_TEST(shown("/x", from, StreamUrlPolicy{}) == "redirect");
   BOOST_TEST(shown("", from, follow) == "redirectHost");
   BOOST_TEST(shown("/x", from, follow) == "http 127.0.0.1 41231 /x");
-  BOOST_TEST(shown("x/./y/../z", from, follow) == "http 127.0.0.1 41231 /cri/exec/x/z");
-  BOOST_TEST(shown("../../../x", from, follow) == "http 127.0.0.1 41231 /x");
+  BOOST_TEST(shown("x/y", from, follow) == "http 127.0.0.1 41231 /cri/exec/x/y");
+  BOOST_TEST(shown("x", "http://127.0.0.1", follow) == "http 127.0.0.1 80 /x");
+  BOOST_TEST(shown("x/./y/../z", from, follow) == "redirectHost");
+  BOOST_TEST(shown("../../../x", from, follow) == "redirectHost");
+  BOOST_TEST(shown("..", from, follow) == "redirectHost");
   BOOST_TEST(shown("?c", from, follow) == "http 127.0.0.1 41231 /cri/exec/t0ken?c");
   BOOST_TEST(shown("http://127.0.0.1:9/y", from, follow) == "http 127.0.0.1 9 /y");
   BOOST_TEST(shown("//127.0.0.1/y", from, follow) == "http 127.0.0.1 80 /y");
@@ -260,7 +258,7 @@ BOOST_AUTO_TEST_CASE(redirects) {
   BOOST_TEST(shown("//u@127.0.0.1/", from, follow) == "userInfo");
   BOOST_TEST(shown("/\\evil.example", from, follow) == "character");
   BOOST_TEST(shown("\t//evil.example", from, follow) == "character");
-  BOOST_TEST(shown("javascript:1", from, follow) == "noScheme");
+  BOOST_TEST(shown("javascript:1", from, follow) == "scheme");
   BOOST_TEST(shown("ftp:x", from, follow) == "scheme");
   BOOST_TEST(shown("http:x", from, follow) == "noHost");
   BOOST_TEST(shown("http:///x", from, follow) == "noHost");
@@ -275,7 +273,8 @@ BOOST_AUTO_TEST_CASE(redirects) {
   BOOST_TEST(shown("http://127.0.0.1//evil.example/x", from, follow) == "redirectHost");
   BOOST_TEST(shown("?b", "http://127.0.0.1/a/../b", follow) == "redirectHost");
   BOOST_TEST(shown("?b", "http://127.0.0.1/a/.", follow) == "redirectHost");
-  BOOST_TEST(shown("c/", "http://127.0.0.1/a/./b?/../", follow) == "http 127.0.0.1 80 /a/c/");
+  BOOST_TEST(shown("c/", "http://127.0.0.1/a/./b?/../", follow) == "redirectHost");
+  BOOST_TEST(shown("c/", "http://127.0.0.1/a/b?/../", follow) == "http 127.0.0.1 80 /a/c/");
   BOOST_TEST(shown("/x", "https://127.0.0.1/", follow) == "https 127.0.0.1 443 /x");
   BOOST_TEST(shown("http://127.0.0.1/", "https://127.0.0.1/", follow) == "redirectDowngrade");
   BOOST_TEST(shown("/x", "http://10.0.0.8/", follow) == "notAllowed");
@@ -283,18 +282,6 @@ BOOST_AUTO_TEST_CASE(redirects) {
   const std::string far(kMaxStreamUrlBytes - 2, 'a');
   BOOST_TEST(shown("/a" + far, from, follow) == "tooLong");
   BOOST_TEST(shown("/aa" + far, from, follow) == "tooLong");
-}
-
-BOOST_AUTO_TEST_CASE(names) {
-  std::set<std::string_view> seen;
-  for (int i = 0; i <= static_cast<int>(kLastStreamUrlRefusal); ++i) {
-    const auto name = StreamUrlRefusalName(static_cast<Refusal>(i));
-    BOOST_TEST(!name.empty());
-    BOOST_TEST(seen.insert(name).second);
-  }
-  BOOST_TEST(StreamUrlRefusalName(static_cast<Refusal>(22)).empty());
-  BOOST_TEST(StreamUrlRefusalName(static_cast<Refusal>(255)).empty());
-  BOOST_TEST(StreamSchemeName(static_cast<StreamScheme>(2)).empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

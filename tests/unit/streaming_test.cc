@@ -25,9 +25,8 @@
 #include "store/base/words.h"
 #include "store/engine/database/commit_mark.h"
 #include "store/engine/recovery/open_store.h"
-#include "store/streaming/streaming_product.h"
+#include "store/streaming/streaming_row.h"
 #include "store/streaming/streaming_store.h"
-#include "store/streaming/streaming_table.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/node_store.h"
@@ -476,8 +475,9 @@ BOOST_AUTO_TEST_CASE(tokens_open_nothing_in_a_copy) {
       options.witness = with == 0   ? Witness::Remembered()
                         : with == 1 ? Witness::None()
                                     : Witness::At(scene.scratch() / "own");
+      options.continues = true;
       const auto consume_copy = [&] {
-        const auto opened = Must(StreamingStore::Continue(options));
+        const auto opened = Must(StreamingStore::Open(options));
         BOOST_TEST(opened->report().open == 0U);
         BOOST_TEST(!opened->Consume(token, StreamKind::kExec));
         Must(opened->Close());
@@ -522,7 +522,8 @@ BOOST_AUTO_TEST_CASE(no_older_data_opens_a_used_token_without_its_mark) {
         if (states.back() == 1) WriteFile(scene.directory() / names[at], older[at]);
         if (states.back() == 2) std::filesystem::remove(scene.directory() / names[at]);
       }
-      auto store = continues ? StreamingStore::Continue(options) : StreamingStore::Open(options);
+      options.continues = continues;
+      auto store = StreamingStore::Open(options);
       const bool opens = store && (*store)->Consume(token, StreamKind::kExec).has_value();
       BOOST_TEST(opens == (!has_witness && states[0] == 1 && states[2] == 1),
                  "data.mdb " << states[0] << ", lock.mdb " << states[1] << ", commit.mark "
@@ -623,9 +624,9 @@ BOOST_AUTO_TEST_CASE(what_does_not_say_that_it_is_for_streams_is_left_alone) {
       const bool is_there = std::filesystem::exists(data);
       const std::string before = is_there ? ReadFile(data) : "";
       BOOST_TEST_CONTEXT("damage " << i << (is_node ? " of a node's store" : "")) {
-        for (const auto& opened :
-             {StreamingStore::Open(options).error(), StreamingStore::Continue(options).error()}) {
-          BOOST_TEST((opened.code == ErrorCode::kDamaged), opened.ToString());
+        for (const bool continues : {false, true}) {
+          options.continues = continues;
+          ExpectError(StreamingStore::Open(options), ErrorCode::kDamaged);
         }
         BOOST_TEST(std::filesystem::exists(data) == is_there);
         if (is_there) BOOST_TEST((ReadFile(data) == before));
@@ -740,11 +741,11 @@ BOOST_FIXTURE_TEST_CASE(a_nodes_store_and_one_of_streams_are_kept_apart, Streams
   options.directory = images.directory();
   options.witness = Witness::Remembered();
   const std::string untouched = ReadFile(images.directory() / "data.mdb");
-  for (const auto& error :
-       {StreamingStore::Open(options).error(), StreamingStore::Continue(options).error(),
-        StreamingStore::Observe(images.directory()).error()}) {
-    BOOST_TEST((error.code == ErrorCode::kInvalidArgument), error.ToString());
+  for (const bool continues : {false, true}) {
+    options.continues = continues;
+    ExpectError(StreamingStore::Open(options), ErrorCode::kInvalidArgument);
   }
+  ExpectError(StreamingStore::Observe(images.directory()), ErrorCode::kInvalidArgument);
   BOOST_TEST((ReadFile(images.directory() / "data.mdb") == untouched));
   images.Start();
 }
