@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "bindings/cli/kubelet_config.h"
-#include "cri/runtime_client.h"
 #include "doctor/recorded_runtime.h"
 #include "doctor/runtime_process.h"
 #include "doctor/text.h"
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/cri/runtime_client.h"
+#include "runtime/files/pull_sources.h"
 #include "store/base/files.h"
 #include "store/base/try.h"
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "bindings/cli/yaml_document.h"
-#include "cri/runtime.h"
 #include "doctor/kubelet_version.h"
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/cri/runtime.h"
+#include "runtime/files/pull_sources.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

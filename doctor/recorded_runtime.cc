@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/base/files.h"
 #include "store/base/json_value.h"
 #include "store/base/try.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "cri/runtime.h"
+#include "runtime/cri/runtime.h"
 
 namespace waybill::doctor {
 

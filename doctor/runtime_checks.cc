@@ -8,7 +8,7 @@
 #include "doctor/kubelet_records.h"
 #include "doctor/runtime_process.h"
 #include "doctor/text.h"
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/files/pull_sources.h"
 #include "store/base/image_spellings.h"
 
 namespace waybill::doctor {

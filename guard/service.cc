@@ -28,11 +28,11 @@
 #include <thread>
 #include <utility>
 
-#include "cri/containerd.h"
 #include "guard/aside.h"
 #include "guard/kubelet_process.h"
 #include "guard/notify.h"
 #include "guard/who_checks.h"
+#include "runtime/cri/containerd.h"
 #include "store/base/metrics.h"
 #include "store/base/try.h"
 #include "waybill/values.h"
@@ -110,7 +110,7 @@ class Asked {
   WhoChecks who_checks_;
 };
 
-// Asks containerd whether pulls that ended can bring anything any more (cri/pull_ends.h).
+// Asks containerd whether pulls that ended can bring anything any more (runtime/cri/pull_ends.h).
 class AskedOfPulls {
  public:
   // To be called before the list of CRI's is made.

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "cri/runtime_client.h"
 #include "guard/guard.h"
+#include "runtime/cri/runtime_client.h"
 #include "waybill/result.h"
 
 namespace waybill::guard {

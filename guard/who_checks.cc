@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "cri/runtime_answers.h"
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/cri/runtime_answers.h"
+#include "runtime/files/pull_sources.h"
 
 namespace waybill::guard {
 namespace {

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <string>
 
-#include "cri/runtime_client.h"
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/cri/runtime_client.h"
+#include "runtime/files/pull_sources.h"
 #include "waybill/values.h"
 
 namespace waybill::guard {

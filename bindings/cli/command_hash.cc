@@ -2,7 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

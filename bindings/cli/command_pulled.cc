@@ -8,7 +8,7 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/files/pull_sources.h"
 #include "store/base/image_name.h"
 #include "store/base/options.h"
 #include "store/base/platform.h"

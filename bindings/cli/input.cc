@@ -12,7 +12,7 @@
 
 #include "bindings/cli/parse.h"
 #include "bindings/cli/runtime_config.h"
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/base/files.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"

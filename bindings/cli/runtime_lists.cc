@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bindings/cli/input.h"
-#include "cri/runtime_answers.h"
+#include "runtime/cri/runtime_answers.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

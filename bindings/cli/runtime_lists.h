@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "bindings/cli/parse.h"
-#include "cri/runtime_client.h"
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/cri/runtime_client.h"
+#include "runtime/files/pull_sources.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

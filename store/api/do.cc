@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "migrations/runtime/documents.h"
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/files/documents.h"
+#include "runtime/files/pull_sources.h"
 #include "store/api/door.h"
 #include "store/api/maintenance.h"
 #include "store/base/caught.h"

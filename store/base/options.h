@@ -286,7 +286,7 @@ struct ImagePreloadedRecord {
   friend bool operator==(const ImagePreloadedRecord&, const ImagePreloadedRecord&) = default;
 };
 
-// The manifest that a pull chose out of an index (migrations/runtime/documents.h).
+// The manifest that a pull chose out of an index (runtime/files/documents.h).
 struct PulledManifest {
   std::string digest = {};
   Platform platform = {};

@@ -11,8 +11,8 @@
 #ifndef WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
 #define WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
 
-#include "migrations/runtime/auth_document.h"
-#include "migrations/runtime/guest_platform.h"
+#include "runtime/files/auth_document.h"
+#include "runtime/files/guest_platform.h"
 #include "store/api/door.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"

@@ -12,8 +12,8 @@
 #include <string>
 #include <thread>
 
-#include "cri/runtime_client.h"
-#include "migrations/runtime/documents.h"
+#include "runtime/cri/runtime_client.h"
+#include "runtime/files/documents.h"
 #include "tests/cri/fake_runtime.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/limits.h"

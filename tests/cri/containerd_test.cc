@@ -1,6 +1,6 @@
 // What is read from containerd itself, and what it takes to believe that an image was imported.
 
-#include "cri/containerd.h"
+#include "runtime/cri/containerd.h"
 
 #include <grpcpp/grpcpp.h>
 #include <time.h>

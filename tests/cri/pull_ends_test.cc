@@ -1,7 +1,7 @@
 // When a pull that ended can bring nothing any more: by hand, and in worlds that are drawn.
 // WAYBILL_WORLDS: how many. WAYBILL_SEED: play one again.
 
-#include "cri/pull_ends.h"
+#include "runtime/cri/pull_ends.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

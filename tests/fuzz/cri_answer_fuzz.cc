@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "cri/answers.h"
+#include "runtime/cri/answers.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace waybill;

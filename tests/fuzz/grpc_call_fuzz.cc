@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "cri/grpc_call.h"
+#include "runtime/cri/grpc_call.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace waybill;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/base/platform.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "waybill/limits.h"

@@ -7,7 +7,7 @@
 
 #include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_file.h"
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/base/timestamp.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/files/pull_sources.h"
 #include "waybill/values.h"
 
 namespace {

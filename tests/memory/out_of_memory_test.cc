@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "migrations/kubelet/kubelet_records.h"
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/api/maintenance.h"
 #include "store/base/image_name.h"
 #include "store/base/options.h"

@@ -2,7 +2,7 @@
 // nanoseconds; BEGAN may be -), and writes, when all that each can bring is known, "ID NAME…": what
 // CRI lists of that repository. pull_ends.py compares that with what comes later.
 
-#include "cri/pull_ends.h"
+#include "runtime/cri/pull_ends.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@
 #include <sstream>
 #include <string>
 
-#include "cri/containerd.h"
-#include "cri/runtime_client.h"
+#include "runtime/cri/containerd.h"
+#include "runtime/cri/runtime_client.h"
 
 namespace {
 

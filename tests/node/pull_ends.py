@@ -1,5 +1,5 @@
 """pull_ends.py BUILD [SECONDS [BIN]]: pulls of all ends at a real containerd. Nothing may come of a pull after
-cri/pull_ends.h called it quiet. BIN: a folder with containerd and ctr; Debian's otherwise. Not part of the tests:
+runtime/cri/pull_ends.h called it quiet. BIN: a folder with containerd and ctr; Debian's otherwise. Not part of the tests:
 it takes minutes. It needs root, and runs in namespaces of its own."""
 
 import json

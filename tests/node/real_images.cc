@@ -9,8 +9,8 @@
 #include <string>
 
 #include "cri.pb.h"
-#include "cri/call.h"
-#include "cri/runtime_client.h"
+#include "runtime/cri/call.h"
+#include "runtime/cri/runtime_client.h"
 
 namespace {
 

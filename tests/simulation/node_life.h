@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "cri/pull_ends.h"
+#include "runtime/cri/pull_ends.h"
 #include "store/base/options.h"
 #include "store/base/words.h"
 #include "tests/simulation/figures.h"

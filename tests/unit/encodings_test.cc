@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/base/base64.h"
 #include "store/base/hex.h"
 #include "store/base/json_value.h"

@@ -15,7 +15,7 @@
 
 #include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_file.h"
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/base/base64.h"
 #include "store/base/options.h"
 #include "store/base/quote.h"

@@ -18,7 +18,7 @@
 
 #include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_file.h"
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
 #include "store/base/platform.h"

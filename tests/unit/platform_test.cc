@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/limits.h"

@@ -1,5 +1,5 @@
 
-#include "migrations/runtime/pull_sources.h"
+#include "runtime/files/pull_sources.h"
 
 #include <sys/stat.h>
 

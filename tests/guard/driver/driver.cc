@@ -25,7 +25,7 @@
 #include <string>
 
 #include "guard/guard.h"
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "waybill/values.h"
 
 namespace waybill::guard {

@@ -1,0 +1,43 @@
+// What waybill asks of a node's container runtime. Tests put another in its place.
+
+#ifndef WAYBILL_RUNTIME_CRI_RUNTIME_H_
+#define WAYBILL_RUNTIME_CRI_RUNTIME_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waybill/result.h"
+#include "waybill/values.h"
+
+namespace waybill::cri {
+
+// kUnavailable: the runtime does not answer at this moment; the same call may succeed later.
+// kLimitExceeded: it answers with more than limits.h allows. kInvalidArgument: its answer is not
+// what CRI v1 says, or it does not serve CRI v1.
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // All images, as DecodeImageList reads them from `crictl images -o json`.
+  virtual Result<std::vector<ListedImage>> ListImages() = 0;
+
+  // As DecodeRuntimeStatus reads them from `crictl info`. Empty: the runtime names none, as
+  // containerd before 2.0.
+  virtual Result<std::vector<RuntimeHandler>> RuntimeHandlers() = 0;
+
+  // The same answer, with what the runtime says of its configuration, for ReadRuntimePulls.
+  virtual Result<std::string> Status() = 0;
+
+  // The image that `image`, a name, an ID or a repo digest, stands for. nullopt: it is not there.
+  virtual Result<std::optional<ListedImage>> ImageStatus(const std::string& image) = 0;
+
+ protected:
+  Runtime() = default;
+};
+
+}  // namespace waybill::cri
+
+#endif  // WAYBILL_RUNTIME_CRI_RUNTIME_H_

@@ -1,0 +1,89 @@
+// Asks a container runtime over CRI v1, and is told when its images change.
+
+#ifndef WAYBILL_RUNTIME_CRI_RUNTIME_CLIENT_H_
+#define WAYBILL_RUNTIME_CRI_RUNTIME_CLIENT_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/cri/runtime.h"
+
+namespace waybill::cri {
+
+struct ClientOptions {
+  // unix:///path or /path. Empty: the one of kUsualSockets at which a runtime answers. Only unix
+  // sockets: CRI knows no authentication.
+  std::string endpoint = {};
+  std::chrono::milliseconds timeout{10'000};  // of one call
+  // Asked now and then by the calling thread while a call waits: true ends the call (kInterrupted).
+  // Missing: never.
+  std::function<bool()> cancelled = {};
+};
+
+// Where crictl looks for a runtime, in its order.
+inline constexpr const char* kUsualSockets[] = {"/run/containerd/containerd.sock",
+                                                "/run/crio/crio.sock", "/var/run/cri-dockerd.sock"};
+
+// Thread-safe. Each call makes a connection of its own, so a runtime may restart in between.
+class Client final : public Runtime {
+ public:
+  // Asks for the version once. Errors as of Runtime, and: kInvalidArgument: the endpoint is not a
+  // unix socket, or none is named and several runtimes answer. kIo: it may not be opened. In a
+  // build without WAYBILL_BUILD_CRI always kInvalidArgument.
+  static Result<std::unique_ptr<Client>> Connect(const ClientOptions& options);
+
+  // If the runtime is a containerd that is known to tell (1.6 or newer), each image that is proven
+  // imported is marked (Containerd::Imported); if it can't be asked just then, none is.
+  Result<std::vector<ListedImage>> ListImages() override;
+  Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
+  Result<std::string> Status() override;
+  Result<std::optional<ListedImage>> ImageStatus(const std::string& image) override;
+
+  // unix:///run/containerd/containerd.sock
+  const std::string& endpoint() const { return endpoint_; }
+  // containerd v2.4.2
+  const std::string& runtime() const { return runtime_; }
+
+ private:
+  Client(std::string path, const ClientOptions& options, std::string runtime);
+  Result<std::string> AskStatus() const;
+
+  std::string path_;
+  std::chrono::milliseconds timeout_;
+  std::function<bool()> cancelled_;
+  std::string endpoint_;
+  std::string runtime_;
+};
+
+// Says that images changed, by containerd's event service on the same socket: images of the
+// kubelet's namespace that are created, updated or deleted. An event may come shortly before
+// ListImages shows its image.
+class ImageEvents {
+ public:
+  // Returns at once, also where nothing can be watched. Watches in a thread.
+  static std::unique_ptr<ImageEvents> Watch(const ClientOptions& options);
+  ~ImageEvents();
+  ImageEvents(const ImageEvents&) = delete;
+  ImageEvents& operator=(const ImageEvents&) = delete;
+
+  // Readable after an event, and once the stream broke, when events may be missing. Never readable
+  // if the runtime has no such service. -1: no descriptor was left.
+  int fd() const;
+  // Makes fd() unreadable until the next event.
+  void Drain();
+  // Whether the stream works, as far as is known: a runtime without the service says so some time
+  // after Watch. Once false it stays false; watch anew.
+  bool available() const;
+
+ private:
+  class Stream;
+  explicit ImageEvents(std::unique_ptr<Stream> stream);
+
+  std::unique_ptr<Stream> stream_;
+};
+
+}  // namespace waybill::cri
+
+#endif  // WAYBILL_RUNTIME_CRI_RUNTIME_CLIENT_H_

@@ -1,0 +1,73 @@
+// Which hosts may serve a pull, by the configuration of the container runtime, and so who checked
+// the credentials with which an image was pulled.
+//
+// A mirror answers in place of the registry. If it asks for no credentials, any Secret pulls the
+// image, and so "proves" itself. What the functions can't see: a proxy in the runtime's
+// environment, DNS and /etc/hosts, a runtime that was told of other files on its command line, or
+// that has not yet read what changed since. Any bytes in the files are safe.
+
+#ifndef WAYBILL_RUNTIME_FILES_PULL_SOURCES_H_
+#define WAYBILL_RUNTIME_FILES_PULL_SOURCES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waybill/result.h"
+#include "waybill/values.h"
+
+namespace waybill {
+
+enum class PullRuntime : std::uint8_t { kUnknown = 0, kContainerd = 1, kCriO = 2 };
+
+// containerd's registry.mirrors: the endpoints that are asked before a registry; "*": any other.
+struct RegistryEndpoints {
+  std::string registry = {};
+  std::vector<std::string> endpoints = {};
+  std::string where = {};  // the file, or what else says so
+};
+
+// A runtime handler whose images are pulled in the guest.
+struct GuestPuller {
+  std::string handler = {};
+  std::string because = {};
+};
+
+// How a runtime is configured to pull. A plain value: keep it while the runtime runs. What it names
+// (folders, registries.conf) is read again for each image.
+struct RuntimePulls {
+  PullRuntime runtime = PullRuntime::kUnknown;
+  // containerd's config_path: folders with a folder for each registry.
+  std::vector<std::string> config_path = {};
+  std::vector<RegistryEndpoints> mirrors = {};  // instead of config_path
+  // CRI-O's registries.conf, and its folders of drop-ins.
+  std::string registries_conf = {};
+  std::vector<std::string> registries_conf_dirs = {};
+  std::string default_handler = {};
+  std::vector<std::string> handlers = {};  // that are configured
+  std::vector<GuestPuller> guest_pullers = {};
+  // Hosts, "*" for any, that the runtime shows credentials or a certificate of its own.
+  std::vector<std::string> own_credentials = {};
+  std::vector<std::string> files = {};     // that were read
+  std::vector<std::string> problems = {};  // what could not be read: the checker is unknown
+  std::string root = {};
+};
+
+// Reads the runtime's configuration: from its own answers, and from files where these say less
+// (containerd from 2.0 on leaves out registries). An answer or a file that can't be understood is
+// one of `problems`. At most kMaxPullConfigBytes a file, and kMaxPullConfigFiles files. kInternal
+// alone. Any thread may call this and PullSourcesOf at any time.
+Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers);
+
+// Which hosts may serve a pull of `image`, as a pod writes it, for a runtime handler (empty: the
+// default). The registry's own names are not others: docker.io is index.docker.io and
+// registry-1.docker.io, and a port that is the usual one may be named. Unknown, never registry:
+// where anything of the configuration can't be read, where the registry is shown the node's own
+// credentials, and for an image that does not parse.
+Result<PullSources> PullSourcesOf(const RuntimePulls& pulls, std::string_view image,
+                                  std::string_view runtime_handler);
+
+}  // namespace waybill
+
+#endif  // WAYBILL_RUNTIME_FILES_PULL_SOURCES_H_
