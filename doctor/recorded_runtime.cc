@@ -1,7 +1,5 @@
 #include "doctor/recorded_runtime.h"
 
-#include <algorithm>
-
 #include "runtime/files/documents.h"
 #include "store/base/files.h"
 #include "store/base/json_value.h"
@@ -41,18 +39,5 @@ Result<std::vector<RuntimeHandler>> RecordedRuntime::RuntimeHandlers() {
 }
 
 Result<std::string> RecordedRuntime::Status() { return ReadAnswer(folder_, "info.json"); }
-
-Result<std::optional<ListedImage>> RecordedRuntime::ImageStatus(const std::string& image) {
-  const auto images = TRY(ListImages());
-  const auto has = [&](const std::vector<std::string>& names) {
-    return std::find(names.begin(), names.end(), image) != names.end();
-  };
-  for (const ListedImage& listed : images) {
-    if (listed.id == image || has(listed.repo_tags) || has(listed.repo_digests)) {
-      return std::optional(listed);
-    }
-  }
-  return std::optional<ListedImage>();
-}
 
 }  // namespace waybill::doctor

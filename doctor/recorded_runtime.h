@@ -26,7 +26,6 @@ class RecordedRuntime final : public cri::Runtime {
   Result<std::vector<ListedImage>> ListImages() override;
   Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
   Result<std::string> Status() override;
-  Result<std::optional<ListedImage>> ImageStatus(const std::string& image) override;
 
  private:
   std::filesystem::path folder_;

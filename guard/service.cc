@@ -118,8 +118,8 @@ class AskedOfPulls {
     quiet_ = {};
     images_.clear();
     if (ends.empty() || options.endpoint.empty() || !tells_) return;
-    auto containerd = cri::Containerd::At(options);
-    auto look = containerd ? containerd->LookAtPulls() : containerd.error();
+    const cri::Containerd containerd(options);
+    auto look = containerd.LookAtPulls();
     if (!look) {
       ends_.Failed();
       tells_ = look.error().code != ErrorCode::kInvalidArgument;
@@ -129,10 +129,10 @@ class AskedOfPulls {
     for (const BootTime& end : ends) {
       const bool is_later =
           !quiet_.quiet_until || end.nanoseconds > quiet_.quiet_until->nanoseconds;
-      if (is_later && ends_.Quiet(std::nullopt, end.nanoseconds)) quiet_.quiet_until = end;
+      if (is_later && ends_.Quiet(end.nanoseconds)) quiet_.quiet_until = end;
     }
     if (!quiet_.quiet_until) return;
-    if (auto images = containerd->Images()) {
+    if (auto images = containerd.Images()) {
       images_ = *std::move(images);
     } else {
       quiet_ = {};
@@ -632,7 +632,7 @@ class Service {
         watch_anew = std::clamp(watch_anew * 2, kWatchEventsAnew, kMaxWatchEventsAnew);
         watched_events = now;
         listed_since = false;
-        events = cri::ImageEvents::Watch(runtime_->options());
+        events = std::make_unique<cri::ImageEvents>(runtime_->options());
         if (events->fd() >= 0) static_cast<void>(Add(events->fd()));
       }
       if (has_events && now - watched_events >= kMaxWatchEventsAnew) watch_anew = {};

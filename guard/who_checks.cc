@@ -3,7 +3,6 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/cri/runtime_answers.h"
 #include "runtime/files/pull_sources.h"
 
 namespace waybill::guard {
@@ -22,7 +21,7 @@ void WhoChecks::Learn(cri::Client& runtime) {
     if (pulls_ && now - learnt_ < kLearnEvery) return;
   }
   std::shared_ptr<const RuntimePulls> learnt;
-  if (const auto answers = cri::AnswersOf(runtime)) {
+  if (const auto answers = runtime.Answers()) {
     if (auto pulls = ReadRuntimePulls(*answers)) {
       learnt = std::make_shared<const RuntimePulls>(*std::move(pulls));
     }

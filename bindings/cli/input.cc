@@ -11,7 +11,6 @@
 #include <cerrno>
 
 #include "bindings/cli/parse.h"
-#include "bindings/cli/runtime_config.h"
 #include "runtime/files/documents.h"
 #include "store/base/files.h"
 #include "waybill/limits.h"
@@ -168,7 +167,7 @@ Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& statu
 }
 
 Result<void> MergeConfigFile(const std::string& config, std::vector<RuntimeHandler>& handlers) {
-  auto toml = TRY(ReadInput(config, kMaxRuntimeConfigBytes));
+  auto toml = TRY(ReadInput(config, kMaxPullConfigBytes));
   if (auto merged = MergeRuntimeConfig(toml, handlers); !merged) {
     return AboutInput(config, merged.error(), {});
   }

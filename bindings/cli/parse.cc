@@ -11,6 +11,7 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/kubelet_config.h"
 #include "bindings/cli/output.h"
+#include "store/base/platform.h"
 #include "store/base/policy.h"
 #include "store/base/timestamp.h"
 #include "store/base/try.h"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "bindings/cli/input.h"
-#include "runtime/cri/runtime_answers.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -51,7 +50,7 @@ Result<std::vector<RuntimeHandler>> CriFlag::ListHandlers(const std::optional<st
 
 Result<RuntimePulls> CriFlag::Pulls() const {
   const auto client = TRY(Connect());
-  const auto answers = TRY(cri::AnswersOf(*client));
+  const auto answers = TRY(client->Answers());
   return ReadRuntimePulls(answers);
 }
 

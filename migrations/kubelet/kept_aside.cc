@@ -10,21 +10,14 @@
 #include <utility>
 
 #include "store/base/files.h"
-#include "store/base/timestamp.h"
 #include "store/base/try.h"
+#include "store/engine/recovery/backup.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 
 namespace waybill::internal {
 
 namespace {
-
-// "20260102T030405Z"
-std::string CompactTime(Timestamp time) {
-  std::string text = FormatTimestamp({time.seconds, 0});
-  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
-  return text;
-}
 
 // The last number of a kept <beginning>[-n]; 0: none is kept.
 std::uint64_t LastNumber(const std::vector<std::string>& names, const std::string& beginning) {
@@ -47,7 +40,7 @@ std::uint64_t LastNumber(const std::vector<std::string>& names, const std::strin
 
 Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
                                         std::string_view prefix, Timestamp now) {
-  const std::string first = std::string(prefix) + "before-export-" + CompactTime(now);
+  const std::string first = std::string(prefix) + "before-export-" + TimeInNames(now.seconds);
   const auto names = TRY(ListDirectory(directory));
   for (std::uint64_t number = LastNumber(names, first) + 1;; ++number) {
     std::filesystem::path aside =

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -37,27 +36,13 @@ constexpr std::string_view kNotUtf8 = "it holds text that is not UTF-8";
 // Without the reason, so that exporting over this file again writes the same.
 constexpr std::string_view kUnreadInPlace = "what stood here could not be read";
 
-bool IsUtf8(std::string_view text) { return ValidUtf8Prefix(text) == text.size(); }
-
-bool IsUtf8(const ImagePulledRecord& record) {
-  if (!IsUtf8(record.image_ref)) return false;
-  for (const auto& [image_name, credentials] : record.credential_mapping) {
-    if (!IsUtf8(image_name)) return false;
-    for (const ImagePullSecret& s : credentials.kubernetes_secrets) {
-      if (!IsUtf8(s.uid) || !IsUtf8(s.namespace_name) || !IsUtf8(s.name)) return false;
-      if (!IsUtf8(s.credential_hash)) return false;
-    }
-    for (const ImagePullServiceAccount& a : credentials.kubernetes_service_accounts) {
-      if (!IsUtf8(a.uid) || !IsUtf8(a.namespace_name) || !IsUtf8(a.name)) return false;
-    }
+// Whether all text in a file was UTF-8: Go writes \ufffd in place of what is not, and U+FFFD itself
+// as it is.
+bool IsUtf8(std::string_view file) {
+  for (std::size_t at = 0; (at = file.find('\\', at)) != std::string_view::npos; at += 2) {
+    if (file.substr(at).starts_with("\\ufffd")) return false;
   }
   return true;
-}
-
-bool IsUtf8(const ImagePreloadedRecord& record) {
-  return IsUtf8(record.image_ref) &&
-         std::all_of(record.observed_images.begin(), record.observed_images.end(),
-                     [](const std::string& name) { return IsUtf8(name); });
 }
 
 class Exporter {
@@ -95,68 +80,60 @@ class Exporter {
 
  private:
   Result<void> WriteIntents() {
-    if (auto r = Begin(KubeletFolder::kPulling); !r) return r;
-    if (auto r = WriteQuarantine(QuarantineKind::kImage); !r) return r;
+    TRY(Begin(KubeletFolder::kPulling));
+    TRY(WriteQuarantine(QuarantineKind::kImage));
     for (const ImagePullIntent& intent : content_.intents) TRY(WriteIntent(intent));
     return CarryOver();
   }
 
   Result<void> WriteIntent(const ImagePullIntent& intent) {
-    auto written = TRY(WriteNew(intent.image, IsUtf8(intent.image),
-                                EncodePullIntent(intent, options_.api_version)));
-    if (written) ++report_.intents;
+    if (TRY(WriteNew(intent.image, EncodePullIntent(intent, options_.api_version)))) {
+      ++report_.intents;
+    }
     return {};
   }
 
   Result<void> WriteRecords() {
-    if (auto r = Begin(KubeletFolder::kPulled); !r) return r;
-    if (auto r = WriteQuarantine(QuarantineKind::kImageRef); !r) return r;
+    TRY(Begin(KubeletFolder::kPulled));
+    TRY(WriteQuarantine(QuarantineKind::kImageRef));
+    std::map<std::string, ImagePulledRecord> records;  // by subject
     for (const auto& [subject, rows] : rows_) {
-      const OfOneImage image = Collect(rows);
-      if (image.row == nullptr) continue;
-      ImagePulledRecord record = RecordOf(image, subject);
-      record.image_ref = image.row->Ref();
-      const bool written = TRY(WriteRecord(record));
-      if (written && !image.row->runtime_handler.empty()) ++report_.without_credentials;
+      const auto row = RowOf(rows);
+      if (row == nullptr) continue;
+      const bool written = TRY(WriteRecord(records[subject] = RecordOf(*row, rows)));
+      if (written && !row->runtime_handler.empty()) ++report_.without_credentials;
     }
-    if (auto r = CarryOver(); !r) return r;
-    if (content_.has_evidence) {
-      for (const auto& [subject, rows] : rows_) {
-        const OfOneImage image = Collect(rows);
-        if (image.row == nullptr) continue;
-        ImagePulledRecord record = RecordOf(image, subject);
-        for (const std::string& text : TextsOf(subject)) {
-          record.image_ref = text;
-          if (TRY(WriteSpelling(record))) ++report_.spellings;
-        }
+    TRY(CarryOver());
+    if (!content_.has_evidence) records.clear();
+    for (auto& [subject, record] : records) {
+      for (const std::string& text : TextsOf(subject)) {
+        record.image_ref = text;
+        if (TRY(WriteSpelling(record))) ++report_.spellings;
       }
     }
     return WriteUnknown();
   }
 
-  // The records of an image's copies. `row`: the default handler's, or else another's.
-  struct OfOneImage {
-    const ImageRow* row = nullptr;
-    std::optional<Timestamp> last_updated;
-  };
-  static OfOneImage Collect(const std::vector<const ImageRow*>& rows) {
-    OfOneImage image;
+  // Of the records of an image's copies the default handler's, or else another's; null: none.
+  static const ImageRow* RowOf(const std::vector<const ImageRow*>& rows) {
+    const ImageRow* found = nullptr;
     for (const ImageRow* row : rows) {
-      if (!row->pulled) continue;
-      if (image.row == nullptr || row->runtime_handler.empty()) image.row = row;
-      image.last_updated = std::max(image.last_updated, row->pulled->last_updated);
+      if (row->pulled && (found == nullptr || row->runtime_handler.empty())) found = row;
     }
-    return image;
+    return found;
   }
 
   // A kubelet without handlers has the default's alone.
-  ImagePulledRecord RecordOf(const OfOneImage& image, const std::string& subject) const {
+  ImagePulledRecord RecordOf(const ImageRow& row,
+                             const std::vector<const ImageRow*>& copies) const {
     ImagePulledRecord record;
-    record.last_updated = image.last_updated;
-    const bool is_open = !content_.has_evidence || !InQuarantine(TextsOf(subject));
-    if (is_open && image.row->runtime_handler.empty()) {
-      record.credential_mapping = image.row->pulled->entries;
+    for (const ImageRow* copy : copies) {
+      if (!copy->pulled) continue;
+      record.last_updated = std::max(record.last_updated, copy->pulled->last_updated);
     }
+    const bool is_open = !content_.has_evidence || !InQuarantine(TextsOf(row.subject));
+    if (is_open && row.runtime_handler.empty()) record.credential_mapping = row.pulled->entries;
+    record.image_ref = row.Ref();
     return record;
   }
 
@@ -233,21 +210,19 @@ class Exporter {
 
   // The same, for a record that is counted under another ref.
   Result<bool> WriteSpelling(const ImagePulledRecord& record) {
-    return WriteNew(record.image_ref, IsUtf8(record),
-                    EncodePulledRecord(record, options_.api_version));
+    return WriteNew(record.image_ref, EncodePulledRecord(record, options_.api_version));
   }
 
   // Preloaded records can only open images: one that can't be written is left out, and a
   // distrustful store writes none.
   Result<void> WritePreloaded() {
     const bool none = content_.distrustful || content_.preloaded.empty();
-    auto there = TRY(staged_.ExistsInPlace(KubeletFolder::kPreloaded));
-    if (none && !there) return {};
+    if (none && !TRY(staged_.ExistsInPlace(KubeletFolder::kPreloaded))) return {};
     if (auto r = Begin(KubeletFolder::kPreloaded); !r || none) return r;
     for (const ImagePreloadedRecord& record : content_.preloaded) {
-      if (!IsUtf8(record)) continue;
       // Kubelets write and read them only in this version.
-      if (TRY(WriteNew(record.image_ref, true, EncodePreloadedRecord(record)))) ++report_.preloaded;
+      const std::string file = EncodePreloadedRecord(record);
+      if (IsUtf8(file) && TRY(WriteNew(record.image_ref, file))) ++report_.preloaded;
     }
     return {};
   }
@@ -271,12 +246,12 @@ class Exporter {
         bare.credential_mapping.clear();
         if (TRY(WriteRecord(bare))) ++report_.without_credentials;
       } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
-        if (auto r = WriteIntent(*intent); !r) return r;
+        TRY(WriteIntent(*intent));
       }
       for (const QuarantinedFile& entry : file.quarantine) TRY(CloseUnread(entry));
       if (file.misfiled.empty()) continue;
       if (folder_ == KubeletFolder::kPulling) {
-        if (auto r = WriteIntent({.image = file.misfiled}); !r) return r;
+        TRY(WriteIntent({.image = file.misfiled}));
       } else {
         auto other = TRY(QuarantineOfMisfiled(file));
         misfiled.push_back(std::move(other));
@@ -301,7 +276,7 @@ class Exporter {
                      "a quarantine entry has no SHA-256; nothing was exported", ""};
       }
       if (!names_.insert(name).second) continue;
-      if (auto r = WriteClosed(name, entry.source + ": " + entry.reason); !r) return r;
+      TRY(WriteClosed(name, entry.source + ": " + entry.reason));
     }
     return {};
   }
@@ -315,7 +290,7 @@ class Exporter {
     file += "\"closedByWaybill\":";
     AppendGoJsonString(why, file);
     file += of_ref ? ",\"imageRef\":false}\n" : ",\"image\":false}\n";
-    if (auto r = staged_.Write(name, file); !r) return r;
+    TRY(staged_.Write(name, file));
     ++report_.closed;
     return {};
   }
@@ -328,10 +303,10 @@ class Exporter {
 
   // Writes `content`, or a closing file if it is not UTF-8, unless the folder has a file of that
   // name. Returns whether `content` was written.
-  Result<bool> WriteNew(std::string_view ref_or_image, bool is_utf8, std::string_view content) {
-    const auto sha256 = TRY(Sha256(ref_or_image));
-    const std::string name = "sha256-" + HexEncode(sha256);
+  Result<bool> WriteNew(std::string_view ref_or_image, std::string_view content) {
+    const std::string name = "sha256-" + HexEncode(TRY(Sha256(ref_or_image)));
     if (!names_.insert(name).second) return false;
+    const bool is_utf8 = IsUtf8(content);
     TRY(is_utf8 ? staged_.Write(name, content) : WriteClosed(name, kNotUtf8));
     return is_utf8;
   }
@@ -369,7 +344,7 @@ Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
   // Under the lock of `staged`, so no other export into that directory runs.
   auto id_mappings =
       TRY(UsernsExport::Plan(options.kubelet_directory, content.allocations, content.held));
-  return Exporter(content, options, staged, id_mappings).Run();
+  return Exporter(content, options, *staged, id_mappings).Run();
 }
 
 }  // namespace waybill::internal

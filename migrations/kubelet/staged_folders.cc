@@ -66,15 +66,15 @@ bool IsKnown(const std::filesystem::path& aside,
 
 }  // namespace
 
-Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_directory,
-                                           Timestamp now) {
+Result<std::unique_ptr<StagedFolders>> StagedFolders::Begin(
+    const std::filesystem::path& kubelet_directory, Timestamp now) {
   TRY(CheckPrivateDirectory(kubelet_directory));
   const std::filesystem::path image_manager =
       WithoutTrailingSlashes(kubelet_directory) / "image_manager";
   TRY(MakePrivateDirectory(image_manager));
   TRY(CheckPrivateDirectory(image_manager));
-  StagedFolders staged(image_manager, now);
-  TRY(staged.Lock());
+  std::unique_ptr<StagedFolders> staged(new StagedFolders(image_manager, now));
+  TRY(staged->Lock());
   const std::filesystem::path staging = image_manager / kStaging;
   const auto found = CheckPrivateDirectory(staging);
   if (!found && found.error().code == ErrorCode::kIo) return found.error();
@@ -88,9 +88,9 @@ Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_
     TRY(CheckPrivateDirectory(place));
   }
   // The remains of a crash may include the kubelet's own folders, already exchanged.
-  TRY(staged.PutStagingAside());
+  TRY(staged->PutStagingAside());
   TRY(MakePrivateDirectory(staging));
-  staged.staging_ = staging;
+  staged->staging_ = staging;
   return staged;
 }
 

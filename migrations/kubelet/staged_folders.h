@@ -9,6 +9,7 @@
 #define WAYBILL_MIGRATIONS_KUBELET_STAGED_FOLDERS_H_
 
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -31,18 +32,10 @@ class StagedFolders {
   // Makes image_manager/ if it is missing. kNotFound: the kubelet directory does not exist.
   // kUnsafePath: it, image_manager/ or one of the folders is a symlink, belongs to another user, or
   // is writable by others.
-  static Result<StagedFolders> Begin(const std::filesystem::path& kubelet_directory, Timestamp now);
+  static Result<std::unique_ptr<StagedFolders>> Begin(
+      const std::filesystem::path& kubelet_directory, Timestamp now);
 
   ~StagedFolders();
-  StagedFolders(StagedFolders&& other) noexcept
-      : image_manager_(std::move(other.image_manager_)),
-        now_(other.now_),
-        lock_(std::move(other.lock_)),
-        staging_(std::exchange(other.staging_, {})),
-        folders_(std::move(other.folders_)),
-        manifest_(std::move(other.manifest_)),
-        unsynced_(std::move(other.unsynced_)) {}
-  StagedFolders& operator=(StagedFolders&&) = delete;
   StagedFolders(const StagedFolders&) = delete;
   StagedFolders& operator=(const StagedFolders&) = delete;
 

@@ -4,7 +4,6 @@
 #define WAYBILL_RUNTIME_CRI_ANSWERS_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,11 +16,11 @@ namespace waybill::cri {
 // Bytes of a list, at 320 an image; of any other answer.
 inline constexpr std::size_t kMaxListBytes = kMaxListedImages * 320;
 inline constexpr std::size_t kMaxAnswerBytes = std::size_t{4} << 20;
+// Fields of an answer, with those of the messages in it.
+inline constexpr std::size_t kMaxFields = 16 * kMaxListedImages;
 
 // ListImagesResponse.
 Result<std::vector<ListedImage>> DecodeImages(const std::string& answer);
-// ImageStatusResponse. nullopt: the image is not there.
-Result<std::optional<ListedImage>> DecodeImageStatus(const std::string& answer);
 // StatusResponse. Empty: the runtime names no handlers.
 Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer);
 // StatusResponse, as `crictl info` prints it: handlers, and the configuration that the runtime

@@ -13,27 +13,24 @@
 namespace waybill::cri {
 namespace {
 
-constexpr std::string_view kContainerdServices = "containerd.";
-
 std::string Seconds(std::chrono::milliseconds time) {
   return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " s"
                                   : std::to_string(time.count()) + " ms";
 }
 
-Error Failed(const std::string& path, const std::string& service, const std::string& method,
-             const GrpcStatus& status, std::chrono::milliseconds timeout) {
+Error Failed(const std::string& runtime, const GrpcStatus& status, const GrpcCall& call) {
   constexpr std::size_t kMaxShown = 500;
-  const std::string runtime = "the container runtime at " + path;
   const std::string reason = internal::QuoteForMessage(status.message.substr(0, kMaxShown));
+  const std::string method = call.method.substr(call.method.rfind('/') + 1);
   switch (status.code) {
     case GrpcStatus::kDeadlineExceeded:
       return {ErrorCode::kUnavailable,
-              runtime + " did not answer " + method + " within " + Seconds(timeout),
+              runtime + " did not answer " + method + " within " + Seconds(*call.timeout),
               "it hangs or has too much to do: look at its log, and try again"};
     case GrpcStatus::kUnimplemented:
       return {ErrorCode::kInvalidArgument,
-              runtime + " does not serve " + service + "/" + method + ": " + reason,
-              service.starts_with(kContainerdServices)
+              runtime + " does not serve " + call.method.substr(1) + ": " + reason,
+              call.method.starts_with("/containerd.")
                   ? "only containerd does: with another runtime go on without"
                   : "waybill needs CRI v1, as every kubelet since 1.26 does: containerd has it "
                     "from 1.6 on, unless its configuration disables the cri plugin"};
@@ -48,76 +45,70 @@ Error Failed(const std::string& path, const std::string& service, const std::str
   }
 }
 
-Error TooLarge(const std::string& path, const std::string& service, const std::string& method,
-               std::size_t most) {
-  return {ErrorCode::kLimitExceeded,
-          "the container runtime at " + path + " answers " + service + "/" + method +
-              " with more than " + std::to_string(most) + " bytes",
-          "remove images that nobody needs"};
-}
-
-Error NobodyWaits(const std::string& path, const std::string& method) {
-  return {
-      ErrorCode::kInterrupted,
-      "nobody waits any more for the answer of the container runtime at " + path + " to " + method,
-      ""};
+// `take` says whether it wants more; false: the call ends well.
+Result<void> Ask(const ClientOptions& whom, GrpcCall call) {
+  const auto path = TRY(SocketPath(whom.endpoint));
+  const std::string runtime = "the container runtime at " + path;
+  call.timeout = whom.timeout;
+  call.cancelled = whom.cancelled;
+  bool taken = true;
+  call.take = [&, take = std::move(call.take)](std::string message) {
+    return taken = take(std::move(message));
+  };
+  internal::Fd socket(TRY(ConnectSocket(path)));
+  const auto status = Run(std::move(socket), call);
+  if (!taken) return {};
+  if (!status) {
+    return Error{
+        ErrorCode::kInterrupted,
+        "nobody waits any more for the answer of " + runtime + " to " + call.method.substr(1), ""};
+  }
+  if (status->code == GrpcStatus::kOk) return {};
+  return Failed(runtime, *status, call);
 }
 
 }  // namespace
 
-Result<std::string> Call(const std::string& path, const std::string& service,
-                         const std::string& method, const std::string& request, std::size_t most,
-                         std::chrono::milliseconds timeout,
-                         const std::function<bool()>& cancelled) {
+Result<std::string> Call(const ClientOptions& whom, const std::string& method,
+                         const std::string& request, std::size_t most) {
   return internal::Guarded([&]() -> Result<std::string> {
     std::optional<std::string> answer;
-    bool is_one = true;
+    int answers = 0;
     const auto take = [&](std::string message) {
-      is_one = !answer;
       answer = std::move(message);
-      return is_one;
+      return ++answers == 1;
     };
-    internal::Fd socket(TRY(ConnectSocket(path)));
-    auto status = Run(std::move(socket), {.method = "/" + service + "/" + method,
-                                          .request = request,
-                                          .most = most,
-                                          .timeout = timeout,
-                                          .cancelled = cancelled,
-                                          .take = take});
-    if (is_one && !status) return NobodyWaits(path, method);
-    if (!is_one || (status->code == GrpcStatus::kOk && !answer)) {
-      status = {GrpcStatus::kInternal, is_one ? "there is no answer" : "there are two answers"};
-    }
-    if (status->code != GrpcStatus::kOk) return Failed(path, service, method, *status, timeout);
-    return *std::move(answer);
+    TRY(Ask(whom, {.method = "/" + method, .request = request, .most = most, .take = take}));
+    if (answers == 1) return *std::move(answer);
+    return Error{ErrorCode::kUnavailable,
+                 "the container runtime at " + whom.endpoint + " failed at " + method +
+                     (answer ? ": there are two answers" : ": there is no answer"),
+                 "look at the runtime's log, and try again"};
   });
 }
 
-Result<void> ListOfContainerd(const std::string& path, const std::string& service, std::size_t most,
-                              std::chrono::milliseconds timeout,
-                              const std::function<bool()>& cancelled,
+Result<void> ListOfContainerd(const ClientOptions& whom, const std::string& service,
+                              std::size_t most,
                               const std::function<Result<void>(const std::string&)>& take) {
-  const std::string method = "List";
   return internal::Guarded([&]() -> Result<void> {
     Result<void> taken;
     std::size_t bytes = 0;
     const auto take_all = [&](const std::string& message) {
       bytes += message.size();
-      taken = bytes > most ? TooLarge(path, service, method, most) : take(message);
+      taken = bytes <= most
+                  ? take(message)
+                  : Error{ErrorCode::kLimitExceeded,
+                          "the container runtime at " + whom.endpoint + " answers " + service +
+                              "/List with more than " + std::to_string(most) + " bytes",
+                          "remove images that nobody needs"};
       return taken.has_value();
     };
     // A request without fields asks for a list of everything.
-    internal::Fd socket(TRY(ConnectSocket(path)));
-    const auto status = Run(std::move(socket), {.method = "/" + service + "/" + method,
-                                                .containerd_namespace = "k8s.io",
-                                                .most = most,
-                                                .timeout = timeout,
-                                                .cancelled = cancelled,
-                                                .take = take_all});
-    if (!taken) return taken;
-    if (!status) return NobodyWaits(path, method);
-    if (status->code == GrpcStatus::kOk) return {};
-    return Failed(path, service, method, *status, timeout);
+    TRY(Ask(whom, {.method = "/" + service + "/List",
+                   .containerd_namespace = "k8s.io",
+                   .most = most,
+                   .take = take_all}));
+    return taken;
   });
 }
 

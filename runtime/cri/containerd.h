@@ -4,11 +4,9 @@
 #ifndef WAYBILL_RUNTIME_CRI_CONTAINERD_H_
 #define WAYBILL_RUNTIME_CRI_CONTAINERD_H_
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/cri/pull_ends.h"
@@ -16,27 +14,6 @@
 #include "waybill/result.h"
 
 namespace waybill::cri {
-
-struct Lease {
-  std::string id = {};
-  std::int64_t created = 0;  // Unix time in nanoseconds, by a clock that may be set
-
-  friend bool operator==(const Lease&, const Lease&) = default;
-};
-
-// An image record that is proven to come from `ctr images import` or the like, not from a registry.
-struct ImportedImage {
-  std::string name = {};
-  std::string target = {};
-  // What CRI calls it: the config digest; for an index, those of its manifests that are here.
-  std::vector<std::string> ids = {};
-  // Some layer was fetched from a registry, too, such as a base layer that several images share. No
-  // pull through CRI leaves an image of which only layers were fetched; but an archive without its
-  // layers can be imported beside another image that has them.
-  bool shares_layers = false;
-
-  friend bool operator==(const ImportedImage&, const ImportedImage&) = default;
-};
 
 // Thread-safe. Each call makes connections of its own. Nothing in an answer is trusted.
 //
@@ -47,16 +24,13 @@ class Containerd {
   // More leases are too much.
   static constexpr std::size_t kMaxLeases = 10'000;
 
-  // If the endpoint is given, asks nothing; otherwise does as Client::Connect. In a build without
-  // WAYBILL_BUILD_CRI always kInvalidArgument.
-  static Result<Containerd> At(const ClientOptions& options);
+  // `options` have an endpoint.
+  explicit Containerd(ClientOptions options) : options_(std::move(options)) {}
 
   // Errors also: kUnavailable: nobody can tell which process listens (it is in another PID
   // namespace, /proc is not of this one, it has ended), or it has another name: the restart of a
   // relay says nothing of containerd.
   Result<ServerProcess> Process() const;
-
-  Result<std::vector<Lease>> Leases() const;
 
   // For PullEnds: the leases, between two looks at the process that must be the same. Otherwise
   // kUnavailable.
@@ -64,28 +38,28 @@ class Containerd {
 
   Result<std::vector<ContainerdImage>> Images() const;
 
-  // Which images are proven imported. Whoever pulls through CRI gets an image of which at least one
-  // of this is not so (1.6.20, 1.7.29, 2.4.2):
+  // What CRI calls the images that are proven to come from `ctr images import` or the like, not
+  // from a registry: the config digest; for an index, those of its manifests that are here. Whoever
+  // pulls through CRI gets an image of which at least one of this is not so
+  // (1.6.20, 1.7.29, 2.4.2):
   //   - target, manifests and config are here without a `containerd.io/distribution.source.*`
   //     label, which containerd gives to all that a pull walks through, before it records the
   //     image;
   //   - a manifest names its config and one layer at least by the labels
   //     `containerd.io/gc.ref.content.config` and `.l.*`, an index its manifests by `.m.*`: what a
   //     pull converts (schema 1, or a config of an unknown type) has numbers there;
-  //   - all layers are here, without `containerd.io/docker.schema1.empty-layer`;
+  //   - all layers are here, without `containerd.io/docker.schema1.empty-layer`. They may have been
+  //     fetched, such as a base layer that several images share: no pull through CRI leaves an
+  //     image of which only layers were fetched;
   //   - the record is not labelled as converted, and is the same before and after the content.
   // Some imported images are not proven: those that were pulled before and are not collected yet,
   // that a pull left half fetched, or that share their config with a pulled image. Wrong for images
   // that a containerd before 1.3 pulled, which gave no such labels: ask only about images that came
   // since a later one has been running.
-  Result<std::vector<ImportedImage>> Imported() const;
+  Result<std::vector<std::string>> Imported() const;
 
  private:
-  Containerd(std::string path, const ClientOptions& options);
-
-  std::string path_;
-  std::chrono::milliseconds timeout_;
-  std::function<bool()> cancelled_;
+  ClientOptions options_;
 };
 
 }  // namespace waybill::cri

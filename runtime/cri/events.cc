@@ -2,10 +2,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "runtime/cri/answers.h"
@@ -39,75 +37,41 @@ void Signal(const internal::Fd& fd) {
 
 }  // namespace
 
-class ImageEvents::Stream {
- public:
-  Stream()
-      : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~Stream() {
-    Signal(stop_);
-    if (thread_.joinable()) thread_.join();
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  void Begin(const ClientOptions& options) {
-    if (!fd_.valid() || !stop_.valid()) return;
-    auto path = SocketPath(options.endpoint);
-    if (options.endpoint.empty()) {
-      auto client = Client::Connect(options);
-      if (!client) return;
-      path = SocketPath((*client)->endpoint());
-    }
-    if (!path) return;
-    const auto connected = ConnectSocket(*path);
-    if (!connected) return;
-    internal::Fd socket(*connected);
-    GrpcCall call{.method = kSubscribe,
-                  .request = Request(),
-                  .most = kMaxAnswerBytes,
-                  .stop_fd = stop_.get(),
-                  .take = [this](const std::string&) {
-                    Signal(fd_);
-                    return true;
-                  }};
-    available_ = true;
-    thread_ = std::thread([this, call = std::move(call), socket = std::move(socket)]() mutable {
-      const auto status = internal::Guarded(
-          [&]() -> Result<std::optional<GrpcStatus>> { return Run(std::move(socket), call); });
-      available_ = false;
-      const bool serves = !status || !*status || (*status)->code != GrpcStatus::kUnimplemented;
-      if (serves) Signal(fd_);
-    });
-  }
-
-  int fd() const { return fd_.get(); }
-  bool available() const { return available_; }
-
- private:
-  const internal::Fd fd_;
-  const internal::Fd stop_;
-  std::atomic<bool> available_ = false;
-  std::thread thread_;
-};
-
-ImageEvents::ImageEvents(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
-ImageEvents::~ImageEvents() = default;
-
-std::unique_ptr<ImageEvents> ImageEvents::Watch(const ClientOptions& options) {
-  auto stream = std::make_unique<Stream>();
-  stream->Begin(options);
-  return std::unique_ptr<ImageEvents>(new ImageEvents(std::move(stream)));
+ImageEvents::ImageEvents(const ClientOptions& options)
+    : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  const auto path = SocketPath(options.endpoint);
+  if (!fd_.valid() || !stop_.valid() || !path) return;
+  const auto connected = ConnectSocket(*path);
+  if (!connected) return;
+  internal::Fd socket(*connected);
+  GrpcCall call{.method = kSubscribe,
+                .request = Request(),
+                .most = kMaxAnswerBytes,
+                .stop_fd = stop_.get(),
+                .take = [this](const std::string&) {
+                  Signal(fd_);
+                  return true;
+                }};
+  available_ = true;
+  thread_ = std::thread([this, call = std::move(call), socket = std::move(socket)]() mutable {
+    const auto status = internal::Guarded(
+        [&]() -> Result<std::optional<GrpcStatus>> { return Run(std::move(socket), call); });
+    available_ = false;
+    const bool serves = !status || !*status || (*status)->code != GrpcStatus::kUnimplemented;
+    if (serves) Signal(fd_);
+  });
 }
 
-int ImageEvents::fd() const { return stream_->fd(); }
+ImageEvents::~ImageEvents() {
+  Signal(stop_);
+  if (thread_.joinable()) thread_.join();
+}
 
 void ImageEvents::Drain() {
   std::uint64_t count = 0;
-  while (::read(stream_->fd(), &count, sizeof(count)) < 0 && errno == EINTR) {
+  while (::read(fd(), &count, sizeof(count)) < 0 && errno == EINTR) {
   }
 }
-
-bool ImageEvents::available() const { return stream_->available(); }
 
 }  // namespace waybill::cri

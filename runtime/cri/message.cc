@@ -1,7 +1,5 @@
 #include "runtime/cri/message.h"
 
-#include <span>
-
 #include "store/base/go_json.h"
 
 namespace waybill::cri {
@@ -14,81 +12,90 @@ constexpr unsigned kBytes = 2;
 constexpr unsigned kFixed32 = 5;
 constexpr std::uint64_t kMaxField = (1U << 29U) - 1;
 
-bool Count(Message message, std::span<const int> path, std::size_t most, std::size_t& fields) {
-  while (message.Next()) {
-    if (++fields > most) return true;
-    if (path.empty() || message.field() != path[0] || !message.bytes()) continue;
-    if (!Count(Message(*message.bytes()), path.subspan(1), most, fields)) return false;
-    if (fields > most) return true;
-  }
-  return message.is_sound();
-}
-
-}  // namespace
-
-bool Message::ReadVarint(std::uint64_t& number) {
+bool TakeVarint(std::string_view& left, std::uint64_t& number) {
   number = 0;
-  for (unsigned shift = 0; shift < 64 && !left_.empty(); shift += 7) {
-    const auto byte = static_cast<std::uint8_t>(left_.front());
-    left_.remove_prefix(1);
+  for (unsigned shift = 0; shift < 64 && !left.empty(); shift += 7) {
+    const auto byte = static_cast<std::uint8_t>(left.front());
+    left.remove_prefix(1);
     number |= std::uint64_t{byte & 0x7FU} << shift;
     if ((byte & 0x80U) == 0) return true;
   }
   return false;
 }
 
-bool Message::ReadValue(unsigned kind) {
-  std::uint64_t size = 0;
-  switch (kind) {
-    case kVarint:
-      if (!ReadVarint(size)) return false;
-      number_ = size;
-      return true;
-    case kFixed64:
-      size = 8;
-      break;
-    case kFixed32:
-      size = 4;
-      break;
-    case kBytes:
-      if (!ReadVarint(size)) return false;
-      break;
-    default:
-      return false;
+// How many bytes a value of that kind has, behind its length if it says one.
+bool TakeSize(unsigned kind, std::string_view& left, std::uint64_t& size) {
+  if (kind == kBytes) return TakeVarint(left, size) && size <= left.size();
+  size = kind == kFixed64 ? 8 : 4;
+  return (kind == kFixed64 || kind == kFixed32) && size <= left.size();
+}
+
+}  // namespace
+
+void Message::Add(std::string_view bytes) {
+  while (reading_->is_sound && !bytes.empty()) {
+    reading_->is_too_much = reading_->is_too_much || reading_->fields == 0;
+    if (reading_->is_too_much) return;
+    --reading_->fields;
+    std::uint64_t tag = 0;
+    reading_->is_sound =
+        TakeVarint(bytes, tag) && tag >> kKindBits >= 1 && tag >> kKindBits <= kMaxField;
+    const auto kind = static_cast<unsigned>(tag & 7U);
+    Part part{.field = static_cast<int>(tag >> kKindBits & kMaxField), .is_bytes = kind == kBytes};
+    std::uint64_t size = 0;
+    if (kind == kVarint) {
+      reading_->is_sound = reading_->is_sound && TakeVarint(bytes, part.number);
+    } else if (reading_->is_sound && TakeSize(kind, bytes, size)) {
+      part.bytes = bytes.substr(0, size);
+      bytes.remove_prefix(size);
+    } else {
+      reading_->is_sound = false;
+    }
+    if (kind == kVarint || kind == kBytes) parts_.push_back(part);
   }
-  if (size > left_.size()) return false;
-  if (kind == kBytes) bytes_ = left_.substr(0, size);
-  left_.remove_prefix(size);
-  return true;
 }
 
-bool Message::Next() {
-  bytes_.reset();
-  number_.reset();
-  if (!is_sound_ || left_.empty()) return false;
-  std::uint64_t tag = 0;
-  is_sound_ = ReadVarint(tag) && tag >> kKindBits >= 1 && tag >> kKindBits <= kMaxField;
-  field_ = static_cast<int>(tag >> kKindBits & kMaxField);
-  is_sound_ = is_sound_ && ReadValue(static_cast<unsigned>(tag & 7U));
-  return is_sound_;
+std::uint64_t Message::Number(int field) const {
+  std::uint64_t number = 0;
+  for (const Part& part : parts_) {
+    if (part.field == field && !part.is_bytes) number = part.number;
+  }
+  return number;
 }
 
-void Message::Read(std::string& text) {
-  if (!bytes_) return;
-  is_sound_ = ValidUtf8Prefix(*bytes_) == bytes_->size();
-  text = *bytes_;
+std::string Message::Checked(std::string_view text) const {
+  if (ValidUtf8Prefix(text) != text.size()) reading_->is_sound = false;
+  return std::string(text);
 }
 
-void Message::Read(std::int64_t& number) const {
-  if (number_) number = static_cast<std::int64_t>(*number_);
+std::string Message::Text(int field) const {
+  std::string_view text;
+  for (const Part& part : parts_) {
+    if (part.field == field && part.is_bytes) text = part.bytes;
+  }
+  return Checked(text);
 }
 
-void Message::Read(bool& flag) const {
-  if (number_) flag = *number_ != 0;
+std::vector<std::string> Message::Texts(int field) const {
+  std::vector<std::string> texts;
+  for (const Part& part : parts_) {
+    if (part.field == field && part.is_bytes) texts.push_back(Checked(part.bytes));
+  }
+  return texts;
 }
 
-void Message::Add(std::vector<std::string>& texts) {
-  if (bytes_) Read(texts.emplace_back());
+std::map<std::string, std::string> Message::Map(int field) const {
+  std::map<std::string, std::string> map;
+  Each(field, [&](const Message& entry) { map[entry.Text(1)] = entry.Text(2); });
+  return map;
+}
+
+Message Message::Within(int field) const {
+  Message whole({}, *reading_);
+  for (const Part& part : parts_) {
+    if (part.field == field && part.is_bytes) whole.Add(part.bytes);
+  }
+  return whole;
 }
 
 std::string Field(int field, std::string_view bytes) {
@@ -97,23 +104,6 @@ std::string Field(int field, std::string_view bytes) {
   for (; size >= 0x80; size >>= 7U) made.push_back(static_cast<char>(size | 0x80U));
   made.push_back(static_cast<char>(size));
   return made.append(bytes);
-}
-
-std::optional<std::pair<std::string, std::string>> ReadEntry(std::string_view bytes) {
-  std::pair<std::string, std::string> entry;
-  Message message(bytes);
-  while (message.Next()) {
-    if (message.field() == 1) message.Read(entry.first);
-    if (message.field() == 2) message.Read(entry.second);
-  }
-  return message.is_sound() ? std::optional(std::move(entry)) : std::nullopt;
-}
-
-std::optional<std::size_t> CountFields(std::string_view answer, const std::vector<int>& path,
-                                       std::size_t most) {
-  std::size_t fields = 0;
-  if (!Count(Message(answer), path, most, fields)) return std::nullopt;
-  return fields;
 }
 
 }  // namespace waybill::cri

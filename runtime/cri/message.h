@@ -6,61 +6,59 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace waybill::cri {
 
-// The fields of a message, one after the other. What is asked for as another kind than it was sent
-// counts as unknown, and is passed over.
+// What all messages of an answer share.
+struct Reading {
+  std::size_t fields;    // that may still come: of two bytes each can become an object of a hundred
+  bool is_sound = true;  // false: some bytes were no message, or a text that counts is not UTF-8
+  bool is_too_much = false;  // more fields came
+};
+
+// The fields of a message, by their numbers. What is asked for as another kind than it was sent
+// counts as missing, and what is missing is empty.
 class Message {
  public:
-  // `bytes` outlives it.
-  explicit Message(std::string_view bytes) : left_(bytes) {}
+  // `bytes` and `reading` outlive it.
+  Message(std::string_view bytes, Reading& reading) : reading_(&reading) { Add(bytes); }
 
-  // Goes on to the next field. False: there is none, or these bytes are no message.
-  bool Next();
-  int field() const { return field_; }
-  bool is_sound() const { return is_sound_; }
-
-  // nullopt: the field is a number.
-  std::optional<std::string_view> bytes() const { return bytes_; }
-  // A number is the last one sent; so is a text, which must be UTF-8.
-  void Read(std::string& text);
-  void Read(std::int64_t& number) const;
-  void Read(bool& flag) const;
-  void Add(std::vector<std::string>& texts);
-  // `read` takes the bytes of a message, and says whether they are sound.
-  template <typename Reader>
-  void Within(const Reader& read) {
-    if (bytes_ && !read(*bytes_)) is_sound_ = false;
+  // Of several the last.
+  std::uint64_t Number(int field) const;
+  std::string Text(int field) const;
+  std::vector<std::string> Texts(int field) const;
+  // A map from texts to texts.
+  std::map<std::string, std::string> Map(int field) const;
+  // One message, of which several are parts.
+  Message Within(int field) const;
+  template <typename Read>
+  void Each(int field, const Read& read) const {
+    for (const Part& part : parts_) {
+      if (part.field == field && part.is_bytes) read(Message(part.bytes, *reading_));
+    }
   }
 
  private:
-  bool ReadVarint(std::uint64_t& number);
-  bool ReadValue(unsigned kind);
+  struct Part {
+    int field = 0;
+    bool is_bytes = false;
+    std::uint64_t number = 0;
+    std::string_view bytes = {};
+  };
 
-  std::string_view left_;
-  int field_ = 0;
-  std::optional<std::string_view> bytes_;
-  std::optional<std::uint64_t> number_;
-  bool is_sound_ = true;
+  void Add(std::string_view bytes);
+  std::string Checked(std::string_view text) const;
+
+  Reading* reading_;
+  std::vector<Part> parts_;
 };
 
 // A field with these bytes, to be sent.
 std::string Field(int field, std::string_view bytes);
-
-// An entry of a map from texts to texts.
-std::optional<std::pair<std::string, std::string>> ReadEntry(std::string_view bytes);
-
-// The fields of `answer`, with those of the messages in its field path[0], of the messages in their
-// field path[1], and so on; it stops above `most`. nullopt: these are no messages. Two bytes of an
-// answer may become an object of a hundred.
-std::optional<std::size_t> CountFields(std::string_view answer, const std::vector<int>& path,
-                                       std::size_t most);
 
 }  // namespace waybill::cri
 

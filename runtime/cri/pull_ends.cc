@@ -31,8 +31,7 @@ void PullEnds::Saw(PullLook look) {
     ++entry;
   }
   for (const std::string& id : there) {
-    leases_.emplace(
-        id, Seen{.absent = last_began_, .first = look.ended, .process = look.process, .gone = {}});
+    leases_.emplace(id, Seen{.absent = last_began_, .process = look.process, .gone = {}});
   }
   known_ = true;
   process_ = look.process;
@@ -42,7 +41,7 @@ void PullEnds::Saw(PullLook look) {
   if (looks_.size() > kMaxLooks) looks_.pop_front();
 }
 
-bool PullEnds::Quiet(std::optional<std::int64_t> began, std::int64_t ended) const {
+bool PullEnds::Quiet(std::int64_t ended) const {
   if (!known_) return false;
   // The process that pulled has ended.
   if (process_.started > ended) return true;
@@ -52,10 +51,9 @@ bool PullEnds::Quiet(std::optional<std::int64_t> began, std::int64_t ended) cons
   if (after == looks_.end() || *last_began_ - after->ended < kMargin) return false;
   return std::none_of(leases_.begin(), leases_.end(), [&](const auto& entry) {
     const Seen& lease = entry.second;
-    const bool older = began && lease.first <= *began;
     const bool of_another_process = lease.process != process_;
     const bool younger = lease.absent && *lease.absent - after->ended >= kMargin;
-    if (older || of_another_process || younger) return false;
+    if (of_another_process || younger) return false;
     return !lease.gone || *last_began_ - *lease.gone < kMargin;
   });
 }

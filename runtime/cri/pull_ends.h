@@ -59,15 +59,12 @@ class PullEnds {
   void Failed();
 
   // Says as of the last look whether a list of containerd's images that is asked for from now on
-  // has everything that a pull can bring which began no earlier than `began` and ended no later
-  // than `ended`. nullopt: it began at any time. Both must be on the safe side: the moment at which
-  // an intent was *read* is not a `began`, since the pull may have got its lease before.
-  bool Quiet(std::optional<std::int64_t> began, std::int64_t ended) const;
+  // has everything that a pull can bring which ended no later than `ended`.
+  bool Quiet(std::int64_t ended) const;
 
  private:
   struct Seen {
     std::optional<std::int64_t> absent;  // a look that began then did not have it yet
-    std::int64_t first = 0;              // the end of the first look that had it
     ServerProcess process = {};          // which served then
     std::optional<std::int64_t> gone;    // the end of the first look that no longer had it
   };

@@ -3,7 +3,6 @@
 #ifndef WAYBILL_RUNTIME_CRI_RUNTIME_H_
 #define WAYBILL_RUNTIME_CRI_RUNTIME_H_
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +29,6 @@ class Runtime {
 
   // The same answer, with what the runtime says of its configuration, for ReadRuntimePulls.
   virtual Result<std::string> Status() = 0;
-
-  // The image that `image`, a name, an ID or a repo digest, stands for. nullopt: it is not there.
-  virtual Result<std::optional<ListedImage>> ImageStatus(const std::string& image) = 0;
 
  protected:
   Runtime() = default;

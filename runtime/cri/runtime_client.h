@@ -3,12 +3,17 @@
 #ifndef WAYBILL_RUNTIME_CRI_RUNTIME_CLIENT_H_
 #define WAYBILL_RUNTIME_CRI_RUNTIME_CLIENT_H_
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "runtime/cri/runtime.h"
+#include "store/base/files.h"
 
 namespace waybill::cri {
 
@@ -30,8 +35,7 @@ inline constexpr const char* kUsualSockets[] = {"/run/containerd/containerd.sock
 class Client final : public Runtime {
  public:
   // Asks for the version once. Errors as of Runtime, and: kInvalidArgument: the endpoint is not a
-  // unix socket, or none is named and several runtimes answer. kIo: it may not be opened. In a
-  // build without WAYBILL_BUILD_CRI always kInvalidArgument.
+  // unix socket, or none is named and several runtimes answer. kIo: it may not be opened.
   static Result<std::unique_ptr<Client>> Connect(const ClientOptions& options);
 
   // If the runtime is a containerd that is known to tell (1.6 or newer), each image that is proven
@@ -39,21 +43,25 @@ class Client final : public Runtime {
   Result<std::vector<ListedImage>> ListImages() override;
   Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
   Result<std::string> Status() override;
-  Result<std::optional<ListedImage>> ImageStatus(const std::string& image) override;
+  // For ReadRuntimePulls: also the configuration file that containerd's command line names, if that
+  // can be seen from here.
+  Result<RuntimeAnswers> Answers();
 
   // unix:///run/containerd/containerd.sock
-  const std::string& endpoint() const { return endpoint_; }
+  std::string endpoint() const { return "unix://" + options_.endpoint; }
   // containerd v2.4.2
   const std::string& runtime() const { return runtime_; }
 
  private:
-  Client(std::string path, const ClientOptions& options, std::string runtime);
-  Result<std::string> AskStatus() const;
+  // The endpoint is a path.
+  explicit Client(ClientOptions options) : options_(std::move(options)) {}
+  // What `decode` reads in the answer to a call.
+  template <typename T>
+  Result<T> Ask(const std::string& method, const std::string& request, std::size_t most,
+                Result<T> (*decode)(const std::string& answer)) const;
+  Result<void> AskVersion();
 
-  std::string path_;
-  std::chrono::milliseconds timeout_;
-  std::function<bool()> cancelled_;
-  std::string endpoint_;
+  ClientOptions options_;
   std::string runtime_;
 };
 
@@ -62,26 +70,27 @@ class Client final : public Runtime {
 // ListImages shows its image.
 class ImageEvents {
  public:
-  // Returns at once, also where nothing can be watched. Watches in a thread.
-  static std::unique_ptr<ImageEvents> Watch(const ClientOptions& options);
+  // Returns at once, also where nothing can be watched. Watches in a thread. `options` have an
+  // endpoint.
+  explicit ImageEvents(const ClientOptions& options);
   ~ImageEvents();
   ImageEvents(const ImageEvents&) = delete;
   ImageEvents& operator=(const ImageEvents&) = delete;
 
   // Readable after an event, and once the stream broke, when events may be missing. Never readable
   // if the runtime has no such service. -1: no descriptor was left.
-  int fd() const;
+  int fd() const { return fd_.get(); }
   // Makes fd() unreadable until the next event.
   void Drain();
   // Whether the stream works, as far as is known: a runtime without the service says so some time
-  // after Watch. Once false it stays false; watch anew.
-  bool available() const;
+  // later. Once false it stays false; watch anew.
+  bool available() const { return available_; }
 
  private:
-  class Stream;
-  explicit ImageEvents(std::unique_ptr<Stream> stream);
-
-  std::unique_ptr<Stream> stream_;
+  const internal::Fd fd_;
+  const internal::Fd stop_;
+  std::atomic<bool> available_ = false;
+  std::thread thread_;
 };
 
 }  // namespace waybill::cri

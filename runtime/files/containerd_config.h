@@ -47,8 +47,8 @@ struct ContainerdConfig {
   bool registry_known = false;  // by its answer; containerd from 2.0 on leaves registries out
 };
 
-// /run/… of unix:///var/run/….
-std::string ContainerdSocket(std::string_view address);
+// Whether the header of a request shows who asks.
+bool ShowsCredentials(std::string_view header);
 
 Result<void> ReadContainerdStatus(std::string_view json, ContainerdConfig& config);
 

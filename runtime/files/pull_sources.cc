@@ -5,9 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/files/hosts_toml.h"
-#include "runtime/files/registries_conf.h"
-#include "runtime/files/registry_endpoint.h"
+#include "runtime/files/registry_files.h"
 #include "runtime/files/rooted_files.h"
 #include "store/base/caught.h"
 #include "store/base/image_name.h"
@@ -36,7 +34,7 @@ std::pair<std::string_view, std::string_view> AtHost(std::string_view image) {
 class Search {
  public:
   Search(const RuntimePulls& pulls, std::string_view image)
-      : pulls_(pulls), files_(pulls.root), image_(image) {}
+      : pulls_(pulls), files_(pulls.root, sources_.problems), image_(image) {}
 
   PullSources Run(std::string_view handler) {
     if (!Complete()) return Finish(false);
@@ -57,9 +55,9 @@ class Search {
   }
 
  private:
-  void Problem(std::string text) { sources_.problems.push_back(std::move(text)); }
-  void Problem(const std::string& path, const Error& error) {
-    Problem(path + ": " + error.message);
+  template <typename... Args>
+  void Problem(Args&&... args) {
+    files_.Problem(std::forward<Args>(args)...);
   }
 
   // False: the image does not parse.
@@ -78,19 +76,15 @@ class Search {
 
   bool IsPulledInGuest(std::string_view handler) {
     const std::string_view name = handler.empty() ? pulls_.default_handler : handler;
-    for (const GuestPuller& puller : pulls_.guest_pullers) {
-      if (puller.handler == name) return true;
-    }
-    const auto& known = pulls_.handlers;
-    if (!handler.empty() && std::find(known.begin(), known.end(), handler) == known.end()) {
+    if (std::ranges::count(pulls_.guest_pullers, name, &GuestPuller::handler) != 0) return true;
+    if (!handler.empty() && std::ranges::count(pulls_.handlers, handler) == 0) {
       Problem("the runtime's configuration has no handler " + internal::QuoteForMessage(handler));
     }
     return false;
   }
 
   PullSources Finish(bool in_guest) {
-    const bool elsewhere = std::any_of(sources_.others.begin(), sources_.others.end(),
-                                       [](const auto& other) { return other.serves_manifests; });
+    const bool elsewhere = std::ranges::any_of(sources_.others, &PullSource::serves_manifests);
     sources_.checker = in_guest                     ? VerifiedBy::kGuest
                        : !sources_.problems.empty() ? VerifiedBy::kUnknown
                        : elsewhere                  ? VerifiedBy::kMirror
@@ -127,22 +121,17 @@ class Search {
     }
     AskMirrors();
     for (const std::string& root : pulls_.config_path) {
-      auto folder = HostFolder(root);
-      if (!folder) return Problem(root, folder.error());
-      if (!folder->empty()) return AskFolder(*folder);
+      const std::string folder = HostFolder(root);
+      if (!folder.empty()) return AskFolder(folder);
     }
   }
 
   void AskMirrors() {
-    bool named = false;
-    for (const std::string_view registry :
-         {std::string_view(sources_.registry), std::string_view("*")}) {
-      for (const RegistryEndpoints& mirror : pulls_.mirrors) {
-        if (named || mirror.registry != registry) continue;
-        for (const std::string& endpoint : mirror.endpoints) AddEndpoint(endpoint, mirror.where);
-      }
-      named = named || std::any_of(pulls_.mirrors.begin(), pulls_.mirrors.end(),
-                                   [&](const auto& m) { return m.registry == registry; });
+    const auto is_named = [&](const auto& mirror) { return mirror.registry == sources_.registry; };
+    const bool named = std::ranges::any_of(pulls_.mirrors, is_named);
+    for (const RegistryEndpoints& mirror : pulls_.mirrors) {
+      if (named ? !is_named(mirror) : mirror.registry != "*") continue;
+      for (const std::string& endpoint : mirror.endpoints) AddEndpoint(endpoint, mirror.where);
     }
   }
 
@@ -154,8 +143,7 @@ class Search {
                        endpoint->path == "/v2/";
     if (usual && internal::IsSameRegistry(endpoint->host, sources_.registry, endpoint->https))
       return;
-    const auto& own = pulls_.own_credentials;
-    const bool shown = std::find(own.begin(), own.end(), endpoint->host) != own.end();
+    const bool shown = std::ranges::count(pulls_.own_credentials, endpoint->host) != 0;
     Add({.host = endpoint->host + (usual ? "" : endpoint->path),
          .serves_manifests = true,
          .serves_layers = true,
@@ -165,7 +153,7 @@ class Search {
   }
 
   // The first of a registry's folders that is there; empty: none is.
-  Result<std::string> HostFolder(const std::string& root) {
+  std::string HostFolder(const std::string& root) {
     std::vector<std::string> names = {sources_.registry, "_default"};
     if (const auto port = sources_.registry.rfind(':'); port != std::string::npos && port > 0) {
       std::string with_port = sources_.registry + "_";
@@ -174,18 +162,17 @@ class Search {
     }
     for (const std::string& name : names) {
       std::string folder = root + "/" + name;
-      if (TRY(files_.IsThere(folder))) return folder;
+      if (files_.IsThere(folder)) return folder;
     }
-    return std::string();
+    return {};
   }
 
   void AskFolder(const std::string& folder) {
     const std::string path = folder + "/hosts.toml";
     const auto text = files_.Read(path);
-    if (!text) return Problem(path, text.error());
     // Without hosts.toml, or with an empty one, there may be certificates for the registry.
-    if (!*text || (*text)->empty()) return LookForCertificates(folder);
-    const auto entries = internal::ReadHostsToml(**text);
+    if (!text || text->empty()) return LookForCertificates(folder);
+    const auto entries = internal::ReadHostsToml(*text);
     if (!entries) return Problem(path, entries.error());
     for (const HostsTomlEntry& entry : *entries) AddEntry(entry, path);
   }
@@ -210,9 +197,7 @@ class Search {
   }
 
   void LookForCertificates(const std::string& folder) {
-    const auto names = files_.List(folder);
-    if (!names) return Problem(folder, names.error());
-    for (const std::string& name : *names) {
+    for (const std::string& name : files_.List(folder)) {
       if (name.ends_with(".cert")) {
         return RegistrySees("a client certificate", folder + "/" + name);
       }
@@ -232,33 +217,22 @@ class Search {
 
   // False: something can't be read.
   bool ReadFiles(RegistriesConf& conf) {
-    if (!pulls_.registries_conf.empty() && !ReadFile(pulls_.registries_conf, false, conf)) {
-      return false;
-    }
+    const std::size_t problems = sources_.problems.size();
+    std::vector<std::string> paths;
+    if (!pulls_.registries_conf.empty()) paths.push_back(pulls_.registries_conf);
     for (const std::string& folder : pulls_.registries_conf_dirs) {
-      const auto names = files_.List(folder);
-      if (!names) {
-        Problem(folder, names.error());
-        return false;
-      }
-      for (const std::string& name : *names) {
-        if (!name.ends_with(".conf")) continue;
-        if (!ReadFile(folder + "/" + name, true, conf)) return false;
+      for (const std::string& name : files_.List(folder)) {
+        if (name.ends_with(".conf")) paths.push_back(folder + "/" + name);
       }
     }
-    return true;
-  }
-
-  bool ReadFile(const std::string& path, bool drop_in, RegistriesConf& conf) {
-    const auto text = files_.Read(path);
-    if (!text) {
-      Problem(path, text.error());
-      return false;
+    for (const std::string& path : paths) {
+      const auto text = files_.Read(path);
+      if (!text) continue;
+      const bool drop_in = path != pulls_.registries_conf;
+      const auto read = internal::ReadRegistriesConf(*text, path, drop_in, conf);
+      if (!read) Problem(path, read.error());
     }
-    if (!*text) return true;
-    const auto read = internal::ReadRegistriesConf(**text, path, drop_in, conf);
-    if (!read) Problem(path, read.error());
-    return read.has_value();
+    return sources_.problems.size() == problems;
   }
 
   // The full names that CRI-O tries for the image: one, unless it is a short name.
@@ -297,42 +271,35 @@ class Search {
   }
 
   void AskFor(const std::string& candidate, const RegistriesConf& conf) {
-    const auto* found = internal::FindRegistryEntry(conf, ImageName(candidate).value_or(candidate));
+    const auto* found = internal::FindRegistry(conf, ImageName(candidate).value_or(candidate));
     if (found == nullptr) return;
-    const auto& [prefix, entry] = *found;
-    for (const auto& mirror : entry.mirrors) {
-      if (by_digest_ ? !mirror.by_digest : !mirror.by_tag) continue;
-      AddLocation(mirror.location, prefix, candidate, mirror.insecure, mirror.where);
-    }
-    if (!entry.location.empty()) {
-      AddLocation(entry.location, prefix, candidate, entry.insecure, entry.where);
-    }
-  }
-
-  void AddLocation(const std::string& location, std::string_view prefix,
-                   const std::string& candidate, bool insecure, const std::string& where) {
+    const auto& [prefix, mirrors] = *found;
     const std::size_t matched = internal::MatchRegistryPrefix(candidate, prefix);
-    if (matched == std::string_view::npos) {
-      return Problem(where + ": the prefix matches the image's name in two ways");
-    }
-    const std::string rewritten = location + candidate.substr(matched);
-    const auto [host, rest] = AtHost(rewritten);
     const auto [own_host, own_rest] = AtHost(candidate);
-    if (rest == own_rest && internal::IsSameRegistry(host, own_host)) return;
-    Add({.host = location,
-         .serves_manifests = true,
-         .serves_layers = true,
-         .insecure = insecure,
-         .where = where},
-        "");
+    for (const auto& mirror : mirrors) {
+      if (by_digest_ ? !mirror.by_digest : !mirror.by_tag) continue;
+      if (matched == std::string_view::npos) {
+        Problem(mirror.where + ": the prefix matches the image's name in two ways");
+        continue;
+      }
+      const std::string rewritten = mirror.location + candidate.substr(matched);
+      const auto [host, rest] = AtHost(rewritten);
+      if (rest == own_rest && internal::IsSameRegistry(host, own_host)) continue;
+      Add({.host = mirror.location,
+           .serves_manifests = true,
+           .serves_layers = true,
+           .insecure = mirror.insecure,
+           .where = mirror.where},
+          "");
+    }
   }
 
   const RuntimePulls& pulls_;
+  PullSources sources_;
   const RootedFiles files_;
   const std::string_view image_;
   std::string full_;
   bool by_digest_ = false;
-  PullSources sources_;
 };
 
 }  // namespace

@@ -10,8 +10,10 @@
 #define WAYBILL_RUNTIME_FILES_PULL_SOURCES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "waybill/result.h"
@@ -53,6 +55,9 @@ struct RuntimePulls {
   std::vector<std::string> problems = {};  // what could not be read: the checker is unknown
   std::string root = {};
 };
+
+// Major and minor of "containerd v2.4.2", "containerd 1.6.20~ds1". nullopt: it names none.
+std::optional<std::pair<unsigned, unsigned>> VersionOf(std::string_view runtime);
 
 // Reads the runtime's configuration: from its own answers, and from files where these say less
 // (containerd from 2.0 on leaves out registries). An answer or a file that can't be understood is

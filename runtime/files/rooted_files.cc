@@ -45,7 +45,7 @@ Result<Fd> RootedFiles::Open(const std::string& path, int flags) const {
   return Error{ErrorCode::kInvalidArgument, QuoteForMessage(path) + " leads to nothing", {}};
 }
 
-Result<std::optional<std::string>> RootedFiles::Read(const std::string& path) const {
+Result<std::optional<std::string>> RootedFiles::ReadFile(const std::string& path) const {
   const Fd fd = TRY(Open(path, O_RDONLY));
   if (!fd.valid()) return std::optional<std::string>();
   struct stat status = {};
@@ -75,12 +75,7 @@ Result<std::optional<std::string>> RootedFiles::Read(const std::string& path) co
   return std::optional<std::string>(std::move(content));
 }
 
-Result<bool> RootedFiles::IsThere(const std::string& path) const {
-  const Fd fd = TRY(Open(path, O_PATH));
-  return fd.valid();
-}
-
-Result<std::vector<std::string>> RootedFiles::List(const std::string& path) const {
+Result<std::vector<std::string>> RootedFiles::ListFolder(const std::string& path) const {
   std::vector<std::string> names;
   Fd fd = TRY(Open(path, O_RDONLY | O_DIRECTORY));
   if (!fd.valid()) return names;
@@ -107,6 +102,18 @@ Result<std::vector<std::string>> RootedFiles::List(const std::string& path) cons
   if (errno != 0) return SystemError(errno, "list", path);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::optional<std::string> RootedFiles::Read(const std::string& path) const {
+  return OrProblem(path, ReadFile(path));
+}
+
+bool RootedFiles::IsThere(const std::string& path) const {
+  return OrProblem(path, Open(path, O_PATH)).valid();
+}
+
+std::vector<std::string> RootedFiles::List(const std::string& path) const {
+  return OrProblem(path, ListFolder(path));
 }
 
 }  // namespace waybill::internal

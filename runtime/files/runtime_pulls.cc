@@ -11,10 +11,10 @@
 #include <set>
 #include <utility>
 
+#include "runtime/files/config_fields.h"
 #include "runtime/files/containerd_config.h"
 #include "runtime/files/pull_sources.h"
 #include "runtime/files/rooted_files.h"
-#include "runtime/files/toml_fields.h"
 #include "store/base/ascii.h"
 #include "store/base/caught.h"
 #include "store/base/quote.h"
@@ -25,15 +25,12 @@
 namespace waybill {
 namespace {
 
+using internal::ConfigFields;
 using internal::ContainerdConfig;
 using internal::ContainerdHandler;
 using internal::QuoteForMessage;
 using internal::RootedFiles;
 using internal::ToLower;
-using internal::TomlBool;
-using internal::TomlTable;
-using internal::TomlText;
-using internal::TomlTexts;
 
 constexpr std::string_view kContainerdSocket = "/run/containerd/containerd.sock";
 // Where distributions have containerd's configuration. Its socket shows which one is in force.
@@ -70,7 +67,8 @@ bool Contains(std::string_view text, std::string_view part) {
 
 class Reader {
  public:
-  explicit Reader(const RuntimeAnswers& answers) : answers_(answers), files_(answers.root) {
+  explicit Reader(const RuntimeAnswers& answers)
+      : answers_(answers), files_(answers.root, pulls_.problems) {
     pulls_.root = answers.root;
   }
 
@@ -82,31 +80,16 @@ class Reader {
   }
 
  private:
-  void Problem(std::string text) { pulls_.problems.push_back(std::move(text)); }
-  void Problem(const std::string& what, const Error& error) {
-    Problem(what + ": " + error.message);
-  }
-
-  bool IsThere(const std::string& path) {
-    const auto there = files_.IsThere(path);
-    if (!there) Problem(path, there.error());
-    return there && *there;
-  }
-
-  std::vector<std::string> List(const std::string& folder) {
-    auto names = files_.List(folder);
-    if (names) return *std::move(names);
-    Problem(folder, names.error());
-    return {};
+  template <typename... Args>
+  void Problem(Args&&... args) {
+    files_.Problem(std::forward<Args>(args)...);
   }
 
   // nullopt: it is not there, or can't be read, which is a problem.
   std::optional<std::string> Read(const std::string& path) {
     auto text = files_.Read(path);
-    if (!text) Problem(path, text.error());
-    if (!text || !*text) return std::nullopt;
-    pulls_.files.push_back(path);
-    return *std::move(text);
+    if (text) pulls_.files.push_back(path);
+    return text;
   }
 
   PullRuntime WhichRuntime() {
@@ -119,8 +102,8 @@ class Reader {
       return PullRuntime::kUnknown;
     }
     if (Contains(answers_.status, "\"containerdEndpoint\"")) return PullRuntime::kContainerd;
-    const bool containerd = IsThere("/etc/containerd/config.toml");
-    const bool crio = IsThere("/etc/crio");
+    const bool containerd = files_.IsThere("/etc/containerd/config.toml");
+    const bool crio = files_.IsThere("/etc/crio");
     if (containerd != crio) return containerd ? PullRuntime::kContainerd : PullRuntime::kCriO;
     Problem(containerd ? "both containerd and CRI-O are configured, and neither was asked"
                        : "neither containerd nor CRI-O was asked, and neither is configured");
@@ -144,8 +127,11 @@ class Reader {
     }
     pulls_.mirrors = std::move(config.mirrors);
     pulls_.own_credentials = std::move(config.own_credentials);
+    // From 2.2 on, and where the version is not known.
+    const auto version = VersionOf(answers_.version);
+    const bool may_have_usual = !version || *version >= std::pair(2U, 2U);
     if (!config.registry_known && pulls_.config_path.empty() && pulls_.mirrors.empty() &&
-        MayHaveUsualConfigPath()) {
+        may_have_usual) {
       pulls_.config_path.assign(std::begin(kUsualConfigPath), std::end(kUsualConfigPath));
     }
     pulls_.default_handler = config.default_handler.empty() ? "runc" : config.default_handler;
@@ -154,20 +140,6 @@ class Reader {
       LookAtHandler(name, handler, config.snapshotter);
     }
     if (pulls_.handlers.empty()) pulls_.handlers.push_back(pulls_.default_handler);
-  }
-
-  // From 2.2 on, and where the version is not known.
-  bool MayHaveUsualConfigPath() const {
-    std::string_view version = answers_.version;
-    version.remove_prefix(std::min(version.find(' '), version.size()));
-    while (version.starts_with(' ') || version.starts_with('v')) version.remove_prefix(1);
-    unsigned major = 0;
-    unsigned minor = 0;
-    const char* end = version.data() + version.size();
-    const auto first = std::from_chars(version.data(), end, major);
-    if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return true;
-    if (std::from_chars(first.ptr + 1, end, minor).ec != std::errc()) return true;
-    return major > 2 || (major == 2 && minor >= 2);
   }
 
   // What its status did not say. Of the usual files, the one whose socket is the runtime's.
@@ -235,7 +207,7 @@ class Reader {
       return Problem(by + " imports " + QuoteForMessage(import) +
                      ", a pattern with folders, which is not understood");
     }
-    for (const std::string& name : List(folder)) {
+    for (const std::string& name : files_.List(folder)) {
       if (::fnmatch(path.filename().c_str(), name.c_str(), 0) == 0) {
         files.push_back(folder + "/" + name);
       }
@@ -280,12 +252,14 @@ class Reader {
   }
 
   static Result<bool> IsPullForced(std::string_view text) {
-    const toml::table root = TRY(internal::ReadToml(text, kMaxPullConfigBytes));
-    const toml::table* runtime = TRY(TomlTable(&root, "runtime"));
-    const bool forced = TRY(TomlBool(runtime, "experimental_force_guest_pull"));
-    const auto features = TRY(TomlTexts(runtime, "experimental"));
-    return forced ||
-           std::find(features.begin(), features.end(), "force_guest_pull") != features.end();
+    const toml::table table = TRY(internal::ReadToml(text, kMaxPullConfigBytes));
+    ConfigFields::Document document;
+    const ConfigFields runtime = ConfigFields(&table, document).Table("runtime");
+    const auto features = runtime.Texts("experimental");
+    const bool is_forced = runtime.Bool("experimental_force_guest_pull") ||
+                           std::ranges::count(features, "force_guest_pull") != 0;
+    TRY(document.sound);
+    return is_forced;
   }
 
   // --- CRI-O ------------------------------------------------------------------------------------
@@ -294,7 +268,7 @@ class Reader {
     std::vector<std::string> paths = {answers_.config.empty() ? "/etc/crio/crio.conf"
                                                               : answers_.config};
     for (const std::string_view folder : {"/usr/share/crio/crio.conf.d", "/etc/crio/crio.conf.d"}) {
-      for (const std::string& name : List(std::string(folder))) {
+      for (const std::string& name : files_.List(std::string(folder))) {
         paths.push_back(std::string(folder) + "/" + name);
       }
     }
@@ -311,7 +285,7 @@ class Reader {
       if (in_guest) pulls_.guest_pullers.push_back({name, "CRI-O's runtime_pull_image is set"});
     }
     for (const std::string_view path : kRegistriesConf) {
-      if (!pulls_.registries_conf.empty() || !IsThere(std::string(path))) continue;
+      if (!pulls_.registries_conf.empty() || !files_.IsThere(std::string(path))) continue;
       pulls_.registries_conf = path;
     }
     pulls_.registries_conf_dirs.assign(std::begin(kRegistriesConfDirs),
@@ -319,20 +293,15 @@ class Reader {
   }
 
   Result<void> ReadCrioConf(std::string_view text, std::map<std::string, bool>& handlers) {
-    const toml::table root = TRY(internal::ReadToml(text, kMaxPullConfigBytes));
-    const toml::table* crio = TRY(TomlTable(&root, "crio"));
-    const toml::table* runtime = TRY(TomlTable(crio, "runtime"));
-    auto default_handler = TRY(TomlText(runtime, "default_runtime"));
-    if (!default_handler.empty()) pulls_.default_handler = std::move(default_handler);
-    const toml::table* runtimes = TRY(TomlTable(runtime, "runtimes"));
-    if (runtimes == nullptr) return {};
-    for (const auto& [name, node] : *runtimes) {
-      const toml::table* table = node.as_table();
-      if (table == nullptr) return internal::AboutLine(node.source(), "a runtime is not a table");
-      // A later file replaces the whole handler.
-      handlers[std::string(name.str())] = TRY(TomlBool(table, "runtime_pull_image"));
-    }
-    return {};
+    const toml::table table = TRY(internal::ReadToml(text, kMaxPullConfigBytes));
+    ConfigFields::Document document;
+    const ConfigFields runtime = ConfigFields(&table, document).Table("crio").Table("runtime");
+    runtime.Read("default_runtime", pulls_.default_handler);
+    // A later file replaces the whole handler.
+    runtime.Each("runtimes", [&](const std::string& name, const ConfigFields& handler) {
+      handlers[name] = handler.Bool("runtime_pull_image");
+    });
+    return document.sound;
   }
 
   RuntimePulls pulls_;
@@ -341,6 +310,17 @@ class Reader {
 };
 
 }  // namespace
+
+std::optional<std::pair<unsigned, unsigned>> VersionOf(std::string_view runtime) {
+  runtime.remove_prefix(std::min(runtime.find(' '), runtime.size()));
+  while (runtime.starts_with(' ') || runtime.starts_with('v')) runtime.remove_prefix(1);
+  std::pair<unsigned, unsigned> version;
+  const char* const end = runtime.data() + runtime.size();
+  const auto major = std::from_chars(runtime.data(), end, version.first);
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return std::nullopt;
+  const auto minor = std::from_chars(major.ptr + 1, end, version.second);
+  return minor.ec == std::errc() ? std::optional(version) : std::nullopt;
+}
 
 Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers) {
   return internal::Guarded([&]() -> Result<RuntimePulls> { return Reader(answers).Run(); });

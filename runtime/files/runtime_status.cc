@@ -9,13 +9,26 @@
 //      "runtimes":{"hyperv":{
 //        "guest_platform":{"Architecture":"amd64","OS":"windows",  or "guestPlatform"
 //                          "OSVersion":"10.0.17763","OSFeatures":[],"Variant":""}}}}}}
+//
+// Its configuration file has what its own list of handlers may lack. In TOML:
+//
+//   [plugins."io.containerd.cri.v1.runtime".containerd]        version 3 of the file;
+//     default_runtime_name = "runc"                            in 2, "io.containerd.grpc.v1.cri"
+//   [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.hyperv.guest_platform]
+//     OS = "windows"
+//   [plugins."io.containerd.cri.v1.images".runtime_platforms.hyperv]
+//     platform = "windows(10.0.17763)/amd64"                   the same, as containerd 2 has it
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
+#include "runtime/files/config_fields.h"
 #include "runtime/files/documents.h"
-#include "runtime/files/guest_platform.h"
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
+#include "store/base/platform.h"
+#include "store/base/toml_document.h"
 #include "store/base/try.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "waybill/limits.h"
@@ -24,8 +37,64 @@
 namespace waybill {
 namespace {
 
+using internal::ConfigFields;
 using internal::JsonKind;
 using internal::JsonValue;
+
+constexpr std::string_view kRuntimePlugins[] = {"io.containerd.grpc.v1.cri",
+                                                "io.containerd.cri.v1.runtime"};
+constexpr std::string_view kImagesPlugin = "io.containerd.cri.v1.images";
+
+// A guest platform as runtimes write it, in JSON or TOML. Field names are compared by their letters
+// alone: KEP-4216 prints those of Go's struct ("OSVersion"), JSON those of an image index
+// ("os.version"), TOML others ("os_version").
+class GuestPlatformFields {
+ public:
+  // Where to put a field's value: `text` or `list`. Neither for an unknown field, which is ignored.
+  struct Target {
+    std::string* text = nullptr;
+    std::vector<std::string>* list = nullptr;
+    bool repeated = false;  // the field occurred before, perhaps in another spelling
+  };
+
+  Target Find(std::string_view key) {
+    const std::array<std::pair<std::string_view, Target>, 5> fields = {{
+        {"architecture", {.text = &platform_.architecture}},
+        {"os", {.text = &platform_.os}},
+        {"osversion", {.text = &platform_.os_version}},
+        {"variant", {.text = &platform_.variant}},
+        {"osfeatures", {.list = &platform_.os_features}},
+    }};
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (fields[i].first != LettersOf(key)) continue;
+      Target target = fields[i].second;
+      target.repeated = std::exchange(seen_[i], true);
+      return target;
+    }
+    return {};
+  }
+
+  // Every field is empty, as containerd prints an unset guest platform.
+  bool is_unset() const { return platform_ == Platform{}; }
+  bool is_complete() const { return !platform_.os.empty() && !platform_.architecture.empty(); }
+  static constexpr std::string_view kIncomplete =
+      "a guest platform needs an OS and an architecture";
+
+  Platform Take() { return NormalisePlatform(std::move(platform_)); }
+
+ private:
+  static std::string LettersOf(std::string_view key) {
+    std::string letters;
+    for (const char c : key) {
+      if (c == '.' || c == '_') continue;
+      letters += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return letters;
+  }
+
+  Platform platform_;
+  std::array<bool, 5> seen_{};
+};
 
 // The member of `object` that may have either name.
 Result<std::optional<JsonValue>> EitherOf(JsonValue object, std::string_view a,
@@ -42,7 +111,7 @@ Result<std::optional<JsonValue>> EitherOf(JsonValue object, std::string_view a,
 
 Result<void> ReadGuestPlatform(JsonValue value, std::optional<Platform>& out) {
   if (auto object = internal::CheckObject(value); !object) return object;
-  internal::GuestPlatformFields fields;
+  GuestPlatformFields fields;
   for (const JsonValue member : value.members()) {
     const auto target = fields.Find(member.key());
     if (target.repeated) return member.Fail("this field is there twice");
@@ -134,6 +203,104 @@ Result<void> ReadGuestPlatforms(JsonValue runtimes, std::vector<RuntimeHandler>&
   return {};
 }
 
+// --- containerd's file ---------------------------------------------------------------------------
+
+Error Refused(const toml::node& node, const std::string& what,
+              ErrorCode code = ErrorCode::kInvalidArgument) {
+  return internal::AboutLine(node.source(), what, code);
+}
+
+Result<void> ReadText(const toml::node& node, const std::string& what, std::size_t most,
+                      std::string& out) {
+  const auto* text = node.as_string();
+  if (text == nullptr) return Refused(node, what + " is not a string");
+  if (text->get().size() > most) {
+    return Refused(node, what + " has more than " + std::to_string(most) + " bytes",
+                   ErrorCode::kLimitExceeded);
+  }
+  out = text->get();
+  return {};
+}
+
+Error TooManyFeatures(const toml::node& node) {
+  return Refused(node, "more than " + std::to_string(kMaxOsFeatures) + " OS features",
+                 ErrorCode::kLimitExceeded);
+}
+
+Result<std::optional<Platform>> ReadGuestPlatform(const toml::table& table) {
+  GuestPlatformFields fields;
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    const auto target = fields.Find(name);
+    if (target.repeated) return Refused(node, name + " is there twice");
+    if (target.text != nullptr) TRY(ReadText(node, name, kMaxPlatformFieldBytes, *target.text));
+    if (target.list == nullptr) continue;
+    const toml::array* features = node.as_array();
+    if (features == nullptr) return Refused(node, "the OS features are not an array");
+    if (features->size() > kMaxOsFeatures) return TooManyFeatures(node);
+    for (const toml::node& feature : *features) {
+      TRY(ReadText(feature, "an OS feature", kMaxPlatformFieldBytes, target.list->emplace_back()));
+    }
+  }
+  if (fields.is_unset()) return std::nullopt;
+  if (!fields.is_complete()) return Refused(table, std::string(fields.kIncomplete));
+  return fields.Take();
+}
+
+// Containerd's OS[(VERSION[+FEATURE…])]/ARCHITECTURE[/VARIANT]; nullopt for "".
+Result<std::optional<Platform>> ReadSpecifier(const toml::node& node) {
+  std::string text;
+  TRY(ReadText(node, "platform", kMaxPlatformFieldBytes, text));
+  if (text.empty()) return std::nullopt;
+  std::string options;
+  if (const std::size_t open = text.find('('); open != std::string::npos) {
+    const std::size_t close = text.find(')', open);
+    if (close == std::string::npos) return Refused(node, "not a platform: its '(' is not closed");
+    options = text.substr(open + 1, close - open - 1);
+    text.erase(open, close - open + 1);
+  }
+  auto platform = ParsePlatform(text);
+  if (!platform) return Refused(node, platform.error().message);
+  platform->os_version = options.substr(0, options.find('+'));
+  options.erase(0, platform->os_version.size());
+  while (!options.empty()) {
+    std::string feature = options.substr(1, options.find('+', 1) - 1);
+    options.erase(0, feature.size() + 1);
+    if (!feature.empty()) platform->os_features.push_back(std::move(feature));
+  }
+  if (platform->os_features.size() > kMaxOsFeatures) return TooManyFeatures(node);
+  return NormalisePlatform(*std::move(platform));
+}
+
+Result<void> SetDefault(const toml::node& node, std::vector<RuntimeHandler>& handlers) {
+  std::string name;
+  TRY(ReadText(node, "default_runtime_name", kMaxRuntimeHandlerBytes, name));
+  for (const RuntimeHandler& handler : handlers) {
+    if (name.empty() || !handler.is_default || handler.name.empty() || handler.name == name)
+      continue;
+    Error error = Refused(
+        node, "the default handler is " + name + " here, and " + handler.name + " elsewhere");
+    error.hint = "if the file was changed, restart the runtime and ask for its status again";
+    return error;
+  }
+  if (!name.empty()) MarkDefault(handlers, name);
+  return {};
+}
+
+// `read` says what the node says of the handler's guest platform.
+Result<void> SetGuest(const toml::node& node, Result<std::optional<Platform>> read,
+                      RuntimeHandler& handler) {
+  const auto guest = TRY(std::move(read));
+  if (!guest) return {};
+  if (handler.guest_platform && *handler.guest_platform != *guest) {
+    return Refused(node, "the guest platform of " + handler.name + " is " + FormatPlatform(*guest) +
+                             " here, and " + FormatPlatform(*handler.guest_platform) +
+                             " elsewhere");
+  }
+  handler.guest_platform = guest;
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) try {
@@ -162,6 +329,40 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) t
   return handlers;
 } catch (...) {
   return internal::Caught();
+}
+
+Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandler>& handlers) {
+  const toml::table table = TRY(internal::ReadToml(toml, kMaxPullConfigBytes));
+  ConfigFields::Document document;
+  const ConfigFields plugins = ConfigFields(&table, document).Table("plugins");
+  std::vector<RuntimeHandler> merged = handlers;
+  // The handler of that name, if the runtime serves it.
+  const auto served = [&](const std::string& name, const auto& set) {
+    for (RuntimeHandler& handler : merged) {
+      if (!name.empty() && handler.name == name) set(handler);
+    }
+  };
+  for (const std::string_view plugin : kRuntimePlugins) {
+    const ConfigFields containerd = plugins.Table(plugin).Table("containerd");
+    const toml::node* name = containerd.Node("default_runtime_name");
+    if (name != nullptr) containerd.Keep(SetDefault(*name, merged));
+    containerd.Each("runtimes", [&](const std::string& of, const ConfigFields& runtime) {
+      served(of, [&](RuntimeHandler& handler) {
+        const toml::table* guest = runtime.Table("guest_platform").table();
+        if (guest != nullptr) runtime.Keep(SetGuest(*guest, ReadGuestPlatform(*guest), handler));
+      });
+    });
+  }
+  const ConfigFields images = plugins.Table(kImagesPlugin);
+  images.Each("runtime_platforms", [&](const std::string& of, const ConfigFields& runtime) {
+    served(of, [&](RuntimeHandler& handler) {
+      const toml::node* text = runtime.Node("platform");
+      if (text != nullptr) runtime.Keep(SetGuest(*text, ReadSpecifier(*text), handler));
+    });
+  });
+  TRY(document.sound);
+  handlers = std::move(merged);
+  return {};
 }
 
 }  // namespace waybill

@@ -2,8 +2,7 @@
 //
 //   it opens a store; the command also copies one that must not change         owner_lock.h,
 //                                                                              store_files.h
-//   it reads a Secret, and what a runtime says of a guest platform, as         auth_document.h,
-//   documents of their own; the command finds them inside others               guest_platform.h
+//   it reads a Secret as a document of its own; the command finds it in others  auth_document.h
 //   it compares UIDs, and digests of what it stores; the command does so with  hex.h, sha256.h,
 //   those of a list that a cluster published, and of files that it installs    uuid.h
 //   it writes values as the socket does, and asks which calls only read        door.h
@@ -12,7 +11,6 @@
 #define WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
 
 #include "runtime/files/auth_document.h"
-#include "runtime/files/guest_platform.h"
 #include "store/api/door.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"

@@ -1,12 +1,11 @@
 // containerd's configuration, by itself: the example of the KEP, what is no TOML, limits. What it
 // makes of a list of handlers: transcripts/runtime-config.txt.
 
-#include "bindings/cli/runtime_config.h"
-
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
 
+#include "runtime/files/documents.h"
 #include "waybill/limits.h"
 
 namespace waybill {
@@ -43,7 +42,7 @@ Variant = ""
 )";
 
 Handlers Merged(const std::string& toml, Handlers handlers) {
-  const auto merged = cli::MergeRuntimeConfig(toml, handlers);
+  const auto merged = MergeRuntimeConfig(toml, handlers);
   BOOST_TEST_REQUIRE(bool{merged}, merged.error().message);
   return handlers;
 }
@@ -51,7 +50,7 @@ Handlers Merged(const std::string& toml, Handlers handlers) {
 std::string ErrorOf(const std::string& toml, Handlers handlers = {{.name = "a"}},
                     ErrorCode code = ErrorCode::kInvalidArgument) {
   const Handlers before = handlers;
-  const auto merged = cli::MergeRuntimeConfig(toml, handlers);
+  const auto merged = MergeRuntimeConfig(toml, handlers);
   if (merged) return "accepted";
   BOOST_TEST((handlers == before));
   BOOST_TEST((merged.error().code == code), merged.error().message);
@@ -86,17 +85,17 @@ BOOST_AUTO_TEST_CASE(what_is_no_toml_is_refused_with_its_line) {
   BOOST_TEST(ErrorOf("{\"json\":1}").starts_with("line 1: "));
   for (std::size_t at = 0; at < kKep.size(); ++at) {
     Handlers handlers = {{.name = "runhcs-wcow-process"}};
-    static_cast<void>(cli::MergeRuntimeConfig(std::string_view(kKep).substr(0, at), handlers));
+    static_cast<void>(MergeRuntimeConfig(std::string_view(kKep).substr(0, at), handlers));
     std::string flipped = kKep;
     flipped[at] = static_cast<char>(flipped[at] ^ 0x15);
-    static_cast<void>(cli::MergeRuntimeConfig(flipped, handlers));
+    static_cast<void>(MergeRuntimeConfig(flipped, handlers));
     BOOST_TEST(handlers.size() == 1u);
   }
 }
 
 BOOST_AUTO_TEST_CASE(limits) {
   constexpr auto kLimit = ErrorCode::kLimitExceeded;
-  const std::string full = "#" + std::string(cli::kMaxRuntimeConfigBytes - 1, 'x');
+  const std::string full = "#" + std::string(kMaxPullConfigBytes - 1, 'x');
   BOOST_TEST(ErrorOf(full) == "accepted");
   BOOST_TEST(ErrorOf(full + "x", {}, kLimit) == "1048577 bytes of TOML, and 1048576 are allowed");
 

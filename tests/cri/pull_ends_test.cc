@@ -37,10 +37,7 @@ class Looks {
               .process = process,
               .leases = std::move(leases)});
   }
-  bool Quiet(std::int64_t ended) const { return ends.Quiet(std::nullopt, ended * kSecond); }
-  bool Quiet(std::int64_t began, std::int64_t ended) const {
-    return ends.Quiet(began * kSecond, ended * kSecond);
-  }
+  bool Quiet(std::int64_t ended) const { return ends.Quiet(ended * kSecond); }
 
   PullEnds ends;
   ServerProcess process{.pid = 7, .started = 10 * kSecond};
@@ -83,12 +80,7 @@ BOOST_AUTO_TEST_CASE(leases_of_others) {
   looks.At(50, {"stuck"});
   looks.At(101, {"stuck"});
   looks.At(112, {"stuck"});
-  // Of a pull that began after that lease was seen.
-  BOOST_TEST(looks.Quiet(51, 100));
-  BOOST_TEST(!looks.Quiet(50, 100));
   BOOST_TEST(!looks.Quiet(100));
-  looks.At(113, {"stuck", "young"});
-  BOOST_TEST(looks.Quiet(51, 100));
 
   // One that may have come right after the first look.
   Looks rare;
@@ -333,11 +325,9 @@ std::string Play(Draw& draw, Figures& figures) {
     for (const DrawnPull& pull : world.pulls()) {
       if (pull.ended > now) continue;
       // What is known of the pull may be too wide.
-      std::optional<std::int64_t> from;
-      if (!draw.OneIn(3)) from = pull.began - milliseconds(draw.OneIn(2) ? 1 : 5'000);
       const std::int64_t to = pull.ended + milliseconds(draw.OneIn(2) ? 1 : 5'000);
       ++figures.asked;
-      if (!ends.Quiet(from, to)) continue;
+      if (!ends.Quiet(to)) continue;
       ++figures.quiet;
       if (pull.last_record > now) {
         return "a pull that ended at " + std::to_string(pull.ended) + " was quiet at " +

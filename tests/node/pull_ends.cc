@@ -29,7 +29,6 @@ using waybill::cri::NotShown;
 using waybill::cri::PullEnds;
 
 struct Pull {
-  std::optional<std::int64_t> began;
   std::int64_t ended = 0;
   std::string repository = {};
 
@@ -54,10 +53,9 @@ bool Read(Pulls& pulls) {
     for (std::size_t end = 0; (end = unread.find('\n')) != unread.npos; unread.erase(0, end + 1)) {
       std::istringstream line(unread.substr(0, end));
       std::string id;
-      std::string began;
+      std::string began;  // is not needed
       Pull pull;
       line >> id >> began >> pull.ended >> pull.repository;
-      if (began != "-") pull.began = std::stoll(began);
       pulls[id] = pull;
     }
   }
@@ -70,7 +68,7 @@ bool Judge(const ClientOptions& options, const Containerd& containerd, const Pul
            Pulls& pulls) {
   std::set<std::string> quiet;
   for (const auto& [id, pull] : pulls) {
-    if (ends.Quiet(pull.began, pull.ended)) quiet.insert(id);
+    if (ends.Quiet(pull.ended)) quiet.insert(id);
   }
   if (quiet.empty()) return true;
   const auto records = containerd.Images();
@@ -109,13 +107,12 @@ bool Judge(const ClientOptions& options, const Containerd& containerd, const Pul
 int main(int count, char** arguments) {
   if (count != 2) return 2;
   const ClientOptions options{.endpoint = arguments[1]};
-  const auto containerd = Containerd::At(options);
-  if (!containerd) return 1;
+  const Containerd containerd(options);
   PullEnds ends;
   Pulls pulls;
   while (Read(pulls)) {
-    auto look = containerd->LookAtPulls();
+    auto look = containerd.LookAtPulls();
     if (look) ends.Saw(*std::move(look));
-    if (!look || !Judge(options, *containerd, ends, pulls)) ends.Failed();
+    if (!look || !Judge(options, containerd, ends, pulls)) ends.Failed();
   }
 }

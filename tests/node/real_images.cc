@@ -23,13 +23,14 @@ int List(const std::string& socket) {
 
 int Change(const std::string& socket, const std::string& action, const std::string& image) {
   using namespace waybill::cri;
-  const auto events = ImageEvents::Watch({.endpoint = socket});
+  ImageEvents events({.endpoint = socket});
   // An image service's requests to pull and to remove begin like this one, with the image.
   runtime::v1::ImageStatusRequest request;
   request.mutable_image()->set_image(image);
-  const auto answer =
-      Call(socket, "runtime.v1.ImageService", action == "pull" ? "PullImage" : "RemoveImage",
-           request.SerializeAsString(), std::size_t{1} << 20, kPatience, {});
+  const auto answer = Call(
+      {.endpoint = socket, .timeout = kPatience},
+      std::string("runtime.v1.ImageService/") + (action == "pull" ? "PullImage" : "RemoveImage"),
+      request.SerializeAsString(), std::size_t{1} << 20);
   if (!answer) {
     std::cerr << answer.error().ToString() << "\n";
     return 1;
@@ -40,8 +41,8 @@ int Change(const std::string& socket, const std::string& action, const std::stri
     if (!pulled.ParseFromString(*answer)) return 1;
     std::cout << pulled.image() << "\n";
   }
-  pollfd readable = {.fd = events->fd(), .events = POLLIN, .revents = 0};
-  if (::poll(&readable, 1, static_cast<int>(kPatience.count())) == 1 && events->available()) {
+  pollfd readable = {.fd = events.fd(), .events = POLLIN, .revents = 0};
+  if (::poll(&readable, 1, static_cast<int>(kPatience.count())) == 1 && events.available()) {
     return 0;
   }
   std::cerr << "no event of the runtime tells of that\n";

@@ -78,7 +78,7 @@ void NodeLife::LookAtPulls(Listing& listing) {
   for (const BootTime& end : ends) {
     const bool is_later =
         !listing.quiet_until || end.nanoseconds > listing.quiet_until->nanoseconds;
-    if (is_later && pull_ends_.Quiet(std::nullopt, end.nanoseconds)) listing.quiet_until = end;
+    if (is_later && pull_ends_.Quiet(end.nanoseconds)) listing.quiet_until = end;
   }
   if (!std::exchange(looks_again_, true)) {
     timeline_.After(kMinute, [this] {
