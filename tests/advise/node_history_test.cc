@@ -11,7 +11,6 @@
 #include "sizing/curves.h"
 #include "sizing/shape_fit.h"
 #include "store/base/trace.h"
-#include "tests/support/draw.h"
 #include "waybill/values.h"
 
 namespace waybill::testing {
@@ -253,43 +252,6 @@ BOOST_AUTO_TEST_CASE(what_never_changes_is_told_from_what_has_not_changed_yet) {
   BOOST_TEST(std::abs(FitFixedPart(100, unchanged, 35) - 0.3) < 0.001);
   BOOST_TEST(FitFixedPart(100, 100, 0) > 0.99);
   BOOST_TEST(FitFixedPart(0, 0, 0) == 0);
-}
-
-// Whatever stands in a trace, there is an answer or an error.
-BOOST_AUTO_TEST_CASE(a_damaged_trace_is_read_or_refused) {
-  const std::uint64_t seed = SeedOfThisRun();
-  Draw draw(seed);
-  std::string sound = TraceHeaderLine("generated");
-  for (int i = 0; i < 12; ++i) {
-    const std::string number = std::to_string(draw.Below(4));
-    sound +=
-        TraceLine(Pulled(i, "app:" + number, "sha256:" + number, "one", kA, 1 + draw.Below(9)));
-    sound += TraceLine(Use(i, "app:" + number, draw.OneIn(2) ? "" : "sha256:" + number, "two", kB,
-                           Reason::kSecretHashMatches));
-    sound += TraceLine(At(i, Kind::kRemoved, "", "sha256:" + number));
-  }
-  std::size_t read = 0;
-  for (int round = 0; round < 2000; ++round) {
-    std::string text = sound;
-    for (std::size_t flips = 1 + draw.Below(2); flips > 0; --flips) {
-      text[draw.Below(text.size())] = static_cast<char>(draw.Below(256));
-    }
-    BOOST_TEST_CONTEXT("round " << round << ", seed " << seed) {
-      auto reader = TraceReader::OfText(text);
-      if (!reader) continue;
-      const auto history = ReadHistory(*reader);
-      if (!history) {
-        BOOST_TEST(!history.error().message.empty());
-        continue;
-      }
-      ++read;
-      for (const Fitted& one : FitShape(*history, 2))
-        BOOST_TEST(std::isfinite(one.value), one.flag);
-      const NodeCurves curves = CurvesOf(*history, {}, 3, true);
-      BOOST_TEST(SvgOf(curves).find("nan") == std::string::npos);
-    }
-  }
-  BOOST_TEST(read > 100U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

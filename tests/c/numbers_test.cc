@@ -1,12 +1,10 @@
-// waybill.h beside the C++ library: the same numbers, names, decisions and answers. And every
+// waybill.h beside the C++ library: the same numbers, names, hashes and rates. And every
 // number of the header, for ever: bindings/c/abi checks that none is missing here.
 
-#include <array>
 #include <cstdint>
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "support.h"
 #include "waybill/store.h"
@@ -86,120 +84,7 @@ void Names() {
   CHECK(waybill_version()[0] != '\0');
 }
 
-// Kept in pieces, so that both sides borrow the same texts.
-struct Question {
-  std::string_view image;
-  std::string_view image_ref;
-  std::string_view handler;
-  std::string_view ns;
-  std::string_view name;
-  std::string_view uid;
-  std::string_view hash;
-  bool by_account;
-
-  waybill::ImageCopy copy() const { return {image, image_ref, handler}; }
-};
-
 waybill_text InC(std::string_view text) { return {text.data(), text.size()}; }
-
-std::vector<Question> Questions() {
-  std::vector<Question> all;
-  const std::string_view images[] = {IMAGE, "registry.example.com/team/app", "open.example.com/a:1",
-                                     "UPPER:not an image", ""};
-  const std::string_view refs[] = {REF, "sha256:open", "sha256:none", ""};
-  const std::string_view handlers[] = {"", "runc", "kata"};
-  const std::string_view secrets[][4] = {{"tenant-a", "pull", "uid-1", "hash-1"},
-                                         {"tenant-b", "other", "uid-2", "hash-1"},
-                                         {"tenant-a", "pull", "uid-1", "rotated"},
-                                         {"tenant-b", "other", "uid-2", ""}};
-  for (const auto image : images) {
-    for (const auto ref : refs) {
-      for (const auto handler : handlers) {
-        for (const auto& [ns, name, uid, hash] : secrets) {
-          all.push_back({image, ref, handler, ns, name, uid, hash, false});
-        }
-        all.push_back({image, ref, handler, "tenant-a", "account", "uid-3", "", true});
-      }
-    }
-  }
-  return all;
-}
-
-waybill::Decision AskedInCpp(waybill::Store& store, const Question& q) {
-  if (q.by_account) {
-    waybill::PodCredentials pod;
-    pod.service_account.emplace(q.uid, q.ns, q.name);
-    return store.MustPull(q.copy(), pod);
-  }
-  const waybill::ImagePullSecretView secret(q.uid, q.ns, q.name, q.hash);
-  return store.MustPull(q.copy(), waybill::PodCredentials{.secrets = {&secret, 1}});
-}
-
-waybill_decision AskedInC(waybill_store* store, const Question& q, bool in_two) {
-  const waybill_copy copy{InC(q.image), InC(q.image_ref), InC(q.handler)};
-  const waybill_credential one{InC(q.ns), InC(q.name), InC(q.uid), InC(q.hash)};
-  waybill_credentials pod{};
-  (q.by_account ? pod.service_accounts : pod.secrets) = &one;
-  (q.by_account ? pod.service_account_count : pod.secret_count) = 1;
-  if (!in_two) return waybill_decide(store, copy, &pod);
-  waybill_look* look = nullptr;
-  waybill_decision decision = waybill_decide_first(store, copy, &look);
-  if (look != nullptr) decision = waybill_decide_second(store, copy, look, &pod);
-  waybill_free(look);
-  return decision;
-}
-
-// The same questions to observers of one store: they write nothing back.
-void Decisions(const char* settings_in_c, const waybill::Settings& settings) {
-  const auto questions = Questions();
-  std::vector<std::array<waybill_decision, 2>> in_c;
-  waybill_store* store = nullptr;
-  waybill_error* error = nullptr;
-  MUST(waybill_observe(scratch("judged"), waybill_text_of(settings_in_c), &store, &error));
-  for (const auto& question : questions) {
-    in_c.push_back({AskedInC(store, question, false), AskedInC(store, question, true)});
-  }
-  end_store(store);
-  auto opened = waybill::Store::Observe(scratch("judged").data, settings);
-  if (!CHECK(opened.has_value())) check_exit();
-  std::size_t used = 0;
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    const waybill::Decision expected = AskedInCpp(**opened, questions[i]);
-    used += expected.pull ? 0 : 1;
-    for (const waybill_decision& got : in_c[i]) {
-      CHECK(got.use == !expected.pull && got.credentials_read == expected.credentials_read);
-      CHECK(got.result == static_cast<std::uint8_t>(expected.result));
-      CHECK(got.reason == static_cast<std::uint8_t>(expected.reason));
-    }
-  }
-  CHECK(used > 0 && used < questions.size());
-  // A call has the same answer.
-  const char* const parameters = "{\"imageRef\": \"" REF "\", \"hashes\": true}";
-  const auto answer = (*opened)->CallJson("ListImages", parameters);
-  CHECK((*opened)->Close().has_value());
-  if (!CHECK(answer.has_value())) return;
-  MUST(waybill_observe(scratch("judged"), waybill_text_of(settings_in_c), &store, &error));
-  expect(store, "ListImages", parameters, answer->c_str());
-  end_store(store);
-}
-
-void Judged() {
-  waybill_error* error = nullptr;
-  waybill_store* store = open_store("judged");
-  pull(store);
-  waybill_credentials all{};
-  all.every_pod = true;
-  const waybill_copy open{WAYBILL_TEXT("open.example.com/a:1"), WAYBILL_TEXT("sha256:open"),
-                          WAYBILL_NONE};
-  std::uint64_t number = 0;
-  MUST(waybill_begin_pull(store, open, &number, &error));
-  MUST(waybill_end_pull(store, open, number, WAYBILL_PULLED, &all, WAYBILL_NONE, &error));
-  end_store(store);
-  Decisions("", {});
-  waybill::Settings kubelet{.mode = waybill::Mode::kKubelet};
-  kubelet.policy.verification = waybill::Verification::kAlwaysVerify;
-  Decisions("{\"mode\": \"kubelet\", \"policy\": {\"verification\": \"AlwaysVerify\"}}", kubelet);
-}
 
 void HashesAndRates() {
   waybill_error* error = nullptr;
@@ -243,7 +128,6 @@ void HashesAndRates() {
 
 int main() {
   Names();
-  Judged();
   HashesAndRates();
   return check_result();
 }

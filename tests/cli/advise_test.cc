@@ -4,14 +4,11 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "bench/sizing/trace.h"
-#include "store/base/trace.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 
@@ -25,12 +22,10 @@ using nlohmann::json;
 
 class Node {
  public:
-  Node(const cli::NodeShape& shape, double days)
-      : text_(bench::TraceText(shape, 1, days)), path_((directory_ / "node.trace").string()) {
-    WriteFile(path_, text_);
+  Node(const cli::NodeShape& shape, double days) : path_((directory_ / "node.trace").string()) {
+    WriteFile(path_, bench::TraceText(shape, 1, days));
   }
 
-  const std::string& text() const { return text_; }
   std::string operator/(const std::string& name) const { return (directory_ / name).string(); }
 
   json Ask(std::vector<std::string> more = {}) const {
@@ -42,7 +37,6 @@ class Node {
 
  private:
   TempDir directory_;
-  std::string text_;
   std::string path_;
 };
 
@@ -54,46 +48,6 @@ void CheckNear(double found, double truth, double part, const std::string& what)
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(what_happened_is_counted) {
-  constexpr double kDays = 3;
-  const Node node(Default(), kDays);
-  std::map<std::string, std::uint64_t> reasons;
-  std::uint64_t events = 0;
-  std::uint64_t pulls = 0;
-  std::uint64_t uses = 0;
-  std::istringstream lines(node.text());
-  std::string line;
-  std::getline(lines, line);
-  while (std::getline(lines, line)) {
-    const auto event = ParseTraceLine(line);
-    BOOST_REQUIRE(event.has_value());
-    ++events;
-    if (event->kind == TraceEvent::Kind::kPulled) ++pulls;
-    if (event->kind != TraceEvent::Kind::kUse) continue;
-    ++uses;
-    ++reasons[event->reason];
-  }
-  const json answer = node.Ask();
-  BOOST_TEST(answer["preset"] == "default");
-  BOOST_TEST(answer["events"] == events);
-  CheckNear(answer["pullsPerDay"], static_cast<double>(pulls) / kDays, 0.001, "pulls");
-  CheckNear(answer["decisionsPerDay"], static_cast<double>(uses) / kDays, 0.001, "decisions");
-  BOOST_TEST(answer["reasons"] == json(reasons));
-  // Each value says where it is from.
-  for (const auto& [key, value] : answer.items()) {
-    if (key == "source" || key == "preset" || key == "shape" || key == "from") continue;
-    BOOST_TEST(!answer["from"].value(key, "").empty(), key);
-  }
-  BOOST_TEST(answer["recoverySeconds"].get<double>() >= answer["startSeconds"].get<double>());
-  const auto says = [&](const char* key, const char* words) {
-    const std::string from = answer["from"][key];
-    BOOST_TEST(from.find(words) != std::string::npos, from);
-  };
-  says("recoverySeconds", "stores whose owner was killed");
-  says("flushesPerDay", "flushes that a caller waits for");
-  BOOST_TEST(answer["shape"].size() == cli::kShapeFields.size());
-}
 
 // The same node with twice as many tenants, foretold, and as it is then.
 BOOST_AUTO_TEST_CASE(twice_as_many_tenants_are_foretold) {

@@ -1,5 +1,5 @@
 // Where nothing happens, nothing is written: every call that changes a file or syncs one is
-// counted.
+// counted. What a list that was in no commit means to later ones: histories/evidence.jsonl.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -48,12 +48,6 @@ constexpr const char* kNever = "registry.example/never:v1";
 constexpr const char* kPod = "0b9a4c0e-5f0a-4a3b-9a57-1d4c7a8b9c0d";
 const ImageCopy kPulled = {.image = kImage, .image_ref = kRef};
 const ImageCopy kUnknown = {.image = kNever, .image_ref = kNowhere};
-
-ExistingCredentials Truth() {
-  ExistingCredentials truth;
-  truth.secrets.push_back({.namespace_name = "ns", .name = "secret", .uid = "uid"});
-  return truth;
-}
 
 // A node with images that were pulled, and some that came without the kubelet.
 class Node {
@@ -126,93 +120,6 @@ BOOST_FIXTURE_TEST_CASE(lists_of_an_hour_write_nothing, Node) {
   });
   BOOST_TEST(events == 0U);
   BOOST_TEST(commits() == before);
-}
-
-// A list that changed nothing is in no commit, and its token is none the less for that.
-BOOST_FIXTURE_TEST_CASE(an_older_list_is_refused, Node) {
-  const ListToken older = Must((*this)->BeginList());
-  Must((*this)->PutIntent({.image = kNever}));
-  Must(Observe());
-  const std::uint64_t before = commits();
-  ExpectError(Observe(older), ErrorCode::kInvalidArgument, "is older than that of a list");
-  BOOST_TEST(commits() == before);
-  // The next commit takes it along.
-  Must((*this)->PutIntent({.image = "registry.example/other:v1"}));
-  Open();
-  ExpectError(Observe(older), ErrorCode::kInvalidArgument, "is older than that of a list");
-}
-
-// Where nothing is committed many tokens have one commit. What such a list has may be gone since.
-BOOST_FIXTURE_TEST_CASE(of_one_commit_the_list_counts_that_began_last, Node) {
-  const ListToken older = Must((*this)->BeginList());
-  std::vector<ListedImage> images = Images();
-  images.push_back({.id = kNowhere, .repo_tags = {kNever}});
-  clock().AdvanceSeconds(3600);
-  Must(Observe());
-  ExpectError((*this)->ObserveImages({.images = images, .token = older, .complete = true}),
-              ErrorCode::kInvalidArgument, "is older than that of a list");
-  ImagePullCredentials theirs;
-  theirs.kubernetes_secrets.push_back({"uid", "ns", "secret", "hash"});
-  Must((*this)->RecordPullIntent({.image = kNever}));
-  Must((*this)->RecordImagePulled(kUnknown, theirs));
-  BOOST_TEST(DecisionOf(**this, kUnknown).pull);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_list_of_an_earlier_boot_began_earlier, Node) {
-  const ListToken older = Must((*this)->BeginList());
-  clock().Reboot();
-  Open();
-  const ListToken newer = Must((*this)->BeginList());
-  Must(Observe(newer));
-  ListToken earlier = newer;
-  earlier.drawn = older.drawn;
-  for (const ListToken& token : {older, earlier}) {
-    ExpectError(Observe(token), ErrorCode::kInvalidArgument, "is older than that of a list");
-  }
-}
-
-// Forgotten with the process, it is as if it had never come: what an older list then does is what
-// it would have done.
-BOOST_FIXTURE_TEST_CASE(one_that_is_forgotten_opened_nothing, Node) {
-  const ListToken older = Must((*this)->BeginList());
-  Must((*this)->RecordPullIntent({.image = kNever}));
-  const ListToken newer = Must((*this)->BeginList());
-  Must(Observe(newer));
-  Open();
-  // The older list has what that pull brought.
-  std::vector<ListedImage> images = Images();
-  images.push_back({.id = kNowhere, .repo_tags = {kNever}});
-  const ClassifyReport report =
-      Must((*this)->ObserveImages({.images = images, .token = older, .complete = true}));
-  BOOST_TEST(report.preloaded == 0U);
-  BOOST_TEST(DecisionOf(**this, kUnknown).pull);
-}
-
-// What it says of pulls that end later must outlive the process, and be known when a backup is put
-// back that has them as running.
-BOOST_FIXTURE_TEST_CASE(a_truth_is_committed_even_without_news, Node) {
-  const auto reconcile = [&](const ListToken& token) {
-    return (*this)->Reconcile(Truth(), token).has_value();
-  };
-  const ListToken older = Must((*this)->BeginList());
-  BOOST_TEST(reconcile(older));
-  BOOST_TEST(commits() == older.commit + 1);
-  Must((*this)->RecordPullIntent({.image = kNever}));
-  const ListToken newer = Must((*this)->BeginList());
-  BOOST_TEST(reconcile(newer));
-  BOOST_TEST(commits() == newer.commit + 1);
-  Open();
-  ImagePullCredentials gone;
-  gone.kubernetes_secrets.push_back({"uid", "ns", "gone", "hash"});
-  Must((*this)->RecordImagePulled(kUnknown, gone));
-  BOOST_TEST(DecisionOf(**this, kUnknown, Pod(MakeSecret("ns", "gone", "uid", "hash"))).pull);
-
-  const ListToken newest = Must((*this)->BeginList());
-  BOOST_TEST(reconcile(newest));
-  BOOST_TEST(commits() == newest.commit + 1);
-  BOOST_TEST(!reconcile(newer));
-  Open();
-  BOOST_TEST(!reconcile(newer));
 }
 
 // By ages the newest commit's time counts, where a clock goes back.

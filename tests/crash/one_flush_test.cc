@@ -1,7 +1,7 @@
 // One flush a commit, case by case: how often a commit flushes, what each state of commit.mark says
 // about a torn newest tree, what a failed flush and a taken-back commit leave to those who have the
 // store open, and what the store's other features make of all that. power_cut_commits_test.cc draws
-// histories at random.
+// histories at random, and breaks the protocol at each of its points.
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -669,23 +669,6 @@ BOOST_FIXTURE_TEST_CASE(what_a_killed_owner_did_not_flush_is_flushed_before_it_i
   }
 }
 
-// After a commit was taken back, the next one has its transaction ID, and uses its pages.
-BOOST_FIXTURE_TEST_CASE(the_commit_after_one_that_was_taken_back_flushes_twice, WithBench) {
-  const Crash crash = MakeCrash(bench);
-  Put(bench, crash, crash.mark);
-  bench.clock().Reboot();
-  Costs costs(bench.root(), FilesAfter(LogOf(bench.root())));
-  auto store = bench.Open();
-  BOOST_TEST((FoundBy(store->recovery_report()) == Found::kTakenBack));
-  const auto put = [&](const char* name) {
-    costs.Do([&] { Must(store->PutIntent({.image = Named(name)})); });
-  };
-  put("a second time");
-  put("once more");
-  const std::vector<std::size_t> expected = {2, 1};
-  BOOST_TEST(costs.Flushes() == expected, boost::test_tools::per_element());
-}
-
 // The mark may have been behind, so that it tells of no commit to take back. An opening takes one
 // back all the same, its flush fails, and the next opening finds a store that looks whole.
 BOOST_FIXTURE_TEST_CASE(a_way_back_whose_flush_failed_is_written_again, WithBench) {
@@ -1077,24 +1060,6 @@ BOOST_FIXTURE_TEST_CASE(a_power_cut_while_restoring_damages_nothing, WithBench) 
   }
   BOOST_TEST(restored > 0);
   BOOST_TEST(before > 0);
-}
-
-// Copied while the owner writes nothing.
-BOOST_FIXTURE_TEST_CASE(a_copy_of_an_open_store_is_whole, WithBench) {
-  NodeStoreOptions options = bench.Options();
-  options.witness = Witness::None();
-  auto store = Must(NodeStore::Open(options));
-  for (const char* name : {"a", "b", "c", "last"}) Must(store->PutIntent({.image = Named(name)}));
-  Tree copied = TreeOf(bench.root());
-  copied.erase("store/lock.mdb");
-  Bench copy;
-  for (const bool same_boot : {true, false}) {
-    copy.Put(copied);
-    if (!same_boot) copy.clock().Reboot();
-    NodeStoreOptions of_copy = copy.Options();
-    of_copy.witness = Witness::None();
-    BOOST_TEST(OpenAfter(copy, of_copy) == Found::kWhole);
-  }
 }
 
 // ---- The mark where something else goes wrong

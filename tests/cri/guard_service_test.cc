@@ -10,10 +10,8 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,7 +22,6 @@
 #include "store/base/options.h"
 #include "tests/cri/fake_runtime.h"
 #include "tests/support/child_process.h"
-#include "tests/support/draw.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/node_store.h"
 #include "tests/support/run_command.h"
@@ -415,38 +412,6 @@ BOOST_AUTO_TEST_CASE(after_sighup_the_configuration_file_counts_as_it_is_then) {
   BOOST_TEST(guard.End().exit_code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(it_follows_the_kubelet) {
-  Node node;
-  node.List({1});
-  node.WriteRecord(1);
-  ReadyGuard guard(node.Arguments({"--list-every", "1"}));
-  BOOST_TEST(std::filesystem::exists(node.Marker("pulled")));
-  BOOST_TEST(std::filesystem::exists(node.Marker("pulling")));
-  // The kubelet used the directory before: an open pull of anything.
-  node.WriteIntent(2);
-  BOOST_TEST(node.SeenBecomes("openPulls", [](const auto& open) { return open == 2; }));
-  node.WriteRecord(2, "b");
-  node.List({1, 2});
-  std::filesystem::remove(node.Pulling(2));
-  BOOST_TEST(node.StoreHas(2));
-  BOOST_TEST(node.SeenBecomes("openPulls", [](const auto& open) { return open == 1; }));
-  BOOST_TEST(!std::filesystem::exists(node.Pulling(2)));
-  // The collector takes a record whose image stays.
-  std::filesystem::remove(node.Pulled(2));
-  BOOST_TEST(guard.Says("record-removed"));
-  BOOST_TEST(node.Tenant(2) == "b");
-  std::filesystem::remove(node.Marker("pulled"));
-  BOOST_TEST(Becomes([&] { return std::filesystem::exists(node.Marker("pulled")); }));
-  // A list tells of an image that an open pull may have brought.
-  node.WriteIntent(3);
-  BOOST_TEST(node.SeenBecomes("openPulls", [](const auto& open) { return open == 1; }));
-  std::filesystem::remove(node.Pulling(3));
-  node.List({1, 2, 3});
-  BOOST_TEST(Becomes([&] { return node.Tenant(3) == "closed"; }));
-  BOOST_TEST(guard.Says("unrecorded-image"));
-  BOOST_TEST(guard.End().exit_code == 0);
-}
-
 BOOST_AUTO_TEST_CASE(an_event_of_the_runtime_closes_at_once) {
   Node node;
   node.runtime.Hang("Subscribe");
@@ -490,12 +455,6 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_does_not_answer_holds_up_nothing) {
       return error.is_string() && error.template get<std::string>().find(text) != std::string::npos;
     });
   };
-  node.runtime.Hang("ListImages");
-  follows("hangs");
-  BOOST_TEST(says("did not answer"));
-  follows("hung");
-  node.List({});
-  BOOST_TEST(says(""));
   node.List({1, 1, 2});
   follows("lists one twice");
   BOOST_TEST(says(""));
@@ -516,6 +475,9 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_does_not_answer_holds_up_nothing) {
   BOOST_TEST(node.SeenBecomes("images", [](const auto& images) { return images == 50'002; }));
   follows("lists many");
   BOOST_TEST(node.Seen().at("runtimeError") == "");
+  // What its time-out makes of it: cri/client.
+  node.runtime.Hang("ListImages");
+  follows("hangs");
   BOOST_TEST(guard.End().exit_code == 0);
 }
 
@@ -584,51 +546,6 @@ BOOST_AUTO_TEST_CASE(an_end_does_not_wait_for_a_runtime_that_hangs) {
   node.List({1, 3});
   ReadyGuard again(node.Arguments());
   BOOST_TEST(node.Seen().at("afterGap") == false);
-}
-
-// Whatever it gets done within its time: the rest is not a gap, and not lost.
-BOOST_AUTO_TEST_CASE(sigterm_after_a_burst) {
-  constexpr int kRecords = 1500;
-  Node node;
-  std::vector<int> all = {1};
-  node.List(all);
-  node.WriteRecord(1);
-  {
-    ReadyGuard guard(node.Arguments());
-    for (int i = 0; i < kRecords; ++i) {
-      all.push_back(100 + i);
-      node.WriteRecord(all.back(), "b");
-    }
-    BOOST_TEST(guard.End().exit_code == 0);
-  }
-  node.List(all);
-  ReadyGuard guard(node.Arguments());
-  BOOST_TEST(node.Seen().at("afterGap") == false);
-  BOOST_TEST(node.Seen().at("records") == kRecords + 1);
-  for (const int number : all) BOOST_TEST(node.Tenant(number) == (number == 1 ? "a" : "b"));
-}
-
-BOOST_AUTO_TEST_CASE(the_list_of_a_wrong_runtime_is_told) {
-  Node node;
-  node.List({1, 2, 3, 4});
-  for (const int number : {1, 2, 3, 4, 5}) node.WriteRecord(number);
-  BOOST_TEST(node.Once().exit_code == 0);
-  node.List({1});
-  const auto once = node.Once({"-o", "json"});
-  BOOST_TEST(once.exit_code == 0, once.err);
-  BOOST_TEST(Contains(once.err, "is this the runtime that the kubelet uses?"));
-  const auto json = nlohmann::json::parse(once.out);
-  BOOST_TEST(json.at("filesRemoved") == 0);
-  BOOST_TEST(json.at("recordsUnlisted") == 4);
-  auto unlisted = json.at("unlisted").get<Strings>();
-  std::sort(unlisted.begin(), unlisted.end());
-  BOOST_TEST((unlisted == Strings{Ref(2), Ref(3), Ref(4), Ref(5)}));
-  for (const int number : {1, 2, 3, 4, 5}) BOOST_TEST(node.Tenant(number) == "a");
-  {
-    ReadyGuard guard(node.Arguments());
-    const auto shown = RunWaybill({"guard", "--status", "--kubelet-dir", node.kubelet().string()});
-    for (const int number : {2, 3, 4, 5}) BOOST_TEST(Contains(shown.out, Ref(number)));
-  }
 }
 
 BOOST_AUTO_TEST_CASE(how_it_ended_decides_on_a_gap) {
@@ -929,32 +846,6 @@ BOOST_AUTO_TEST_CASE(kubelet_directories_that_are_none) {
   BOOST_TEST(!std::filesystem::exists(node.store()));
 }
 
-// A kubelet follows them.
-BOOST_AUTO_TEST_CASE(folders_behind_symlinks_on_another_file_system) {
-  if (!IsRoot()) return;
-  Node node;
-  node.List({1});
-  node.WriteRecord(1);
-  BOOST_REQUIRE(node.Once().exit_code == 0);
-  std::filesystem::create_directory(node / "disk");
-  Strings arguments = node.Arguments({"--once"});
-  arguments.insert(arguments.begin(), {node.kubelet().string(), (node / "disk").string()});
-  const auto result = InMounts(R"(
-kubelet=$1 disk=$2
-shift 2
-mount -t tmpfs -o mode=0700 tmpfs "$disk" || exit 99
-cp -a "$kubelet/image_manager/pulled" "$disk/"
-rm -r "$kubelet/image_manager/pulled"
-ln -s "$disk/pulled" "$kubelet/image_manager/pulled"
-rm "$disk"/pulled/sha256-*
-"$@"
-echo "exit $?"
-cat "$disk"/pulled/sha256-*
-)",
-                               arguments);
-  BOOST_TEST(Contains(result.out, "exit 0\n{\"kind\":\"ImagePulledRecord\""), result.err);
-}
-
 // The kubelet starts, as it would without a guard, and nobody may take that for protection.
 BOOST_AUTO_TEST_CASE(where_others_decide_what_a_kubelet_finds_it_protects_nothing) {
   for (const std::string name : {"image_manager", "image_manager/pulled"}) {
@@ -1112,48 +1003,6 @@ BOOST_AUTO_TEST_CASE(a_replaced_image_manager_is_watched) {
   BOOST_TEST(node.StoreHas(3));
   const auto ended = guard.End();
   BOOST_TEST(ended.exit_code == 0, ended.err);
-}
-
-// By hand: what an idle guard needs, for guard/README.md.
-BOOST_AUTO_TEST_CASE(what_it_costs, *boost::unit_test::disabled()) {
-  const auto seconds = NumberFromEnv("WAYBILL_IDLE_SECONDS", 0);
-  if (seconds == 0) return;
-  for (const bool with_events : {false, true}) {
-    Node node;
-    std::vector<int> all;
-    for (int i = 1; i <= 110; ++i) {
-      node.WriteRecord(i);
-      all.push_back(i);
-    }
-    node.List(all);
-    if (with_events) node.runtime.Hang("Subscribe");
-    ReadyGuard guard(node.Arguments());
-    // Ticks of the processor, user and system.
-    const auto ticks = [&] {
-      const std::string stat = ReadFile("/proc/" + std::to_string(guard.pid()) + "/stat");
-      std::istringstream fields(stat.substr(stat.rfind(')') + 2));
-      std::string skipped;
-      long user = 0;
-      long system = 0;
-      for (int i = 0; i < 11; ++i) fields >> skipped;
-      fields >> user >> system;
-      return user + system;
-    };
-    std::this_thread::sleep_for(std::chrono::seconds(15));
-    const long before = ticks();
-    std::this_thread::sleep_for(std::chrono::seconds(seconds));
-    const double used =
-        static_cast<double>(ticks() - before) / static_cast<double>(sysconf(_SC_CLK_TCK));
-    std::istringstream status(ReadFile("/proc/" + std::to_string(guard.pid()) + "/smaps_rollup"));
-    std::string shown;
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("Rss:") || line.starts_with("Private_")) shown += line + "\n";
-    }
-    std::cout << (with_events ? "a list each 50 s" : "a list each 5 s") << ": " << used
-              << " s of a processor in " << seconds << " s, "
-              << used * 86'400 / static_cast<double>(seconds) << " s a day\n"
-              << shown;
-  }
 }
 
 BOOST_AUTO_TEST_CASE(a_kubelet_that_runs_already) {

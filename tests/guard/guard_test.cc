@@ -15,7 +15,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -314,17 +313,6 @@ class Node {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_first_start_changes_nothing_that_is_right) {
-  Node node;
-  node.WriteRecord('1', {"a"});
-  node.StartWith({Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")});
-  BOOST_TEST((node.Stored('1') == node.Record(Ref('1'))->credential_mapping));
-  BOOST_TEST(!node.Record(Ref('2')));
-  BOOST_TEST(node.guard().status().files_written == 0);
-  BOOST_TEST(!node.guard().status().gap);
-  BOOST_TEST(node.holes.empty());
-}
-
 // A kubelet's decisions are its own: what the guard sees of uses is who got into a record.
 BOOST_AUTO_TEST_CASE(a_trace_of_what_it_saw) {
   Node node;
@@ -407,21 +395,6 @@ BOOST_AUTO_TEST_CASE(a_pull_that_left_no_record_may_still_bring_something) {
   BOOST_TEST(node.Found(HoleKind::kUnrecordedImage));
 }
 
-// A kubelet's replay writes a record without credentials, and then a pull proves some, before any
-// list.
-BOOST_AUTO_TEST_CASE(what_a_pull_proves_before_a_list_counts) {
-  Node node;
-  node.Start();
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord({.image_ref = Ref('1')});
-  Must(node.guard().HandleEvents());
-  node.WriteRecord('1', {"a"});
-  node.Follow();
-  BOOST_TEST(node.Stored('1').contains(kApp));
-  BOOST_TEST(node.Record(Ref('1'))->credential_mapping.contains(kApp));
-  BOOST_TEST(node.holes.empty());
-}
-
 // A tag that moves leaves an image without a name. That one is known, so the list is whole: it
 // shows which other one is gone.
 BOOST_AUTO_TEST_CASE(a_known_image_that_lost_its_name_leaves_the_list_whole) {
@@ -447,47 +420,6 @@ BOOST_AUTO_TEST_CASE(decisions_that_add_a_secret_prove_no_pull) {
     node.WriteCredentials('1', more);
     node.Ends(kAppV1);
     BOOST_TEST(node.OpenPulls().size() == 1, hash);
-  }
-}
-
-BOOST_AUTO_TEST_CASE(one_of_two_pulls_proves_nothing_of_the_other) {
-  Node node;
-  node.Start();
-  node.Begins(kAppV1);
-  node.Begins(kAppV1);
-  node.HasOne();
-  Must(node.guard().HandleEvents());
-  node.Ends(kAppV1);
-  BOOST_TEST(node.OpenPulls().size() == 1);
-  BOOST_TEST(node.HasIntent(kAppV1));
-  // The other one brings another image under that tag.
-  node.images.push_back(Listed('2', kAppV1));
-  node.images[0].repo_tags.clear();
-  node.List();
-  BOOST_TEST(node.IsClosedToAll('2'));
-}
-
-// A record says nothing of tags.
-BOOST_AUTO_TEST_CASE(a_pull_of_one_tag_proves_nothing_of_another) {
-  for (const bool at_once : {false, true}) {
-    Node node;
-    const std::string other = std::string(kApp) + ":v2";
-    node.images = {Listed('1', other)};
-    node.WriteRecord('1', {"a"});
-    node.Start();
-    node.WriteIntent(kAppV1);
-    node.Begins(other);
-    // The pull of v1 brings the image that v2 was.
-    node.WriteRecord('1', {"a", "b"});
-    node.images[0].repo_tags.emplace_back(kAppV1);
-    std::filesystem::remove(node.Pulling(kAppV1));
-    if (!at_once) node.Follow();
-    node.Ends(other);
-    node.List();
-    // What v2 is by now arrives late.
-    node.images[0].repo_tags = {kAppV1};
-    node.Comes('2', other);
-    BOOST_TEST(node.IsClosedToAll('2'));
   }
 }
 
@@ -545,16 +477,6 @@ BOOST_AUTO_TEST_CASE(a_kubelet_with_waybill_inside_may_come_later) {
   const auto taken = node.guard().TakeList(token, node.images);
   BOOST_REQUIRE(!taken);
   BOOST_TEST((taken.error().code == ErrorCode::kOwned));
-}
-
-BOOST_AUTO_TEST_CASE(what_came_without_the_kubelet_is_open) {
-  Node node;
-  node.Start();
-  node.List({Listed('1', "r.example/by/hand:1")});
-  BOOST_TEST(!node.Record(Ref('1')));
-  BOOST_TEST(node.holes.empty());
-  node.Restart();
-  BOOST_TEST(!node.Record(Ref('1')));
 }
 
 // containerd makes an image's entry before its name.
@@ -630,33 +552,6 @@ BOOST_AUTO_TEST_CASE(a_record_of_a_preloaded_image_is_taken_over_before_it_goes)
   }
 }
 
-// The kubelet's record went with the image, and so did what it had of other tenants.
-BOOST_AUTO_TEST_CASE(a_pull_of_an_image_that_was_gone_begins_anew) {
-  for (const bool guard_ends_in_a_hurry : {false, true}) {
-    Node node;
-    node.WriteRecord('1', {"a"});
-    node.StartWith({Listed('1', kAppV1), Listed('2', "r.example/other:1")});
-    node.images.erase(node.images.begin());
-    std::filesystem::remove(node.Pulled(Ref('1')));
-    node.clock().AdvanceSeconds(60);
-    node.Follow();
-    node.WriteRecord('1', {"b"});
-    node.images.push_back(Listed('1', kAppV1));
-    if (guard_ends_in_a_hurry) {
-      node.StopInAHurry();
-      BOOST_TEST(node.SaysOnce("1 records and 0 pulls are left"));
-      node.Start();
-    } else {
-      Must(node.guard().HandleEvents());
-      node.List();
-    }
-    BOOST_TEST_CONTEXT("in a hurry " << guard_ends_in_a_hurry) {
-      BOOST_TEST(node.FileOpensTo('1', {"b"}));
-      BOOST_TEST((node.Stored('1') == SecretsOf({"b"})));
-    }
-  }
-}
-
 // Nobody else wrote it, so what it says of credentials is no kubelet's word.
 BOOST_AUTO_TEST_CASE(a_file_that_only_closes_has_no_credentials) {
   Node node;
@@ -665,79 +560,6 @@ BOOST_AUTO_TEST_CASE(a_file_that_only_closes_has_no_credentials) {
   std::ofstream(node.Pulled(Ref('1')), std::ios::binary) << content;
   node.Start();
   BOOST_TEST(node.IsClosedToAll('1'));
-}
-
-BOOST_AUTO_TEST_CASE(a_record_that_the_collector_took_comes_back) {
-  Node node;
-  node.HasOne();
-  node.StartLongAgo();
-  std::filesystem::remove(node.Pulled(Ref('1')));
-  Must(node.guard().HandleEvents());
-  BOOST_TEST(node.Record(Ref('1')).has_value());
-  node.List();
-  BOOST_TEST(node.Found(HoleKind::kRecordRemoved));
-  // With its image: that is no hole, and the store remembers it.
-  node.holes.clear();
-  node.images = {Listed('2', "r.example/other:1")};
-  std::filesystem::remove(node.Pulled(Ref('1')));
-  node.clock().AdvanceSeconds(60);
-  node.Follow();
-  BOOST_TEST(node.holes.empty());
-  BOOST_TEST(Must(node.its_store().GetRecord({.image_ref = Ref('1')})).absent_since.has_value());
-}
-
-BOOST_AUTO_TEST_CASE(lost_damaged_and_older_records_are_written_again) {
-  Node node;
-  node.HasSome('4');
-  node.Start();
-  const std::string before = Node::Read(node.Pulled(Ref('3')));
-  node.clock().AdvanceSeconds(100);
-  auto rotated = SecretsOf({"a"});
-  rotated[kApp].kubernetes_secrets[0].credential_hash = "hash-rotated";
-  node.WriteCredentials('3', rotated);
-  Must(node.guard().HandleEvents());
-  node.Kill();
-  std::filesystem::remove(node.Pulled(Ref('1')));
-  node.WriteFile(node.Pulled(Ref('2')), "");
-  node.WriteFile(node.Pulled(Ref('3')), before);
-  node.WriteFile(node.Pulled(Ref('4')), before);  // of another ref
-  node.Start();
-  for (const char digit : {'1', '2', '4'}) {
-    BOOST_TEST(node.FileOpensTo(digit, {"a"}));
-    BOOST_TEST(node.Record(Ref(digit))->image_ref == Ref(digit));
-  }
-  BOOST_TEST(node.FileSays('3', rotated));
-  for (auto kind : {HoleKind::kRecordLost, HoleKind::kRecordDamaged, HoleKind::kRecordStale}) {
-    BOOST_TEST(node.Found(kind));
-  }
-}
-
-BOOST_AUTO_TEST_CASE(what_the_kubelet_wrote_without_a_guard_counts) {
-  Node node;
-  node.StartWithOne();
-  node.Stop();
-  node.clock().AdvanceSeconds(10);
-  node.WriteRecord('1', {"a", "b"});
-  node.WriteRecord('2', {"b"});
-  // Recorded by nobody.
-  node.images.push_back(Listed('2', "r.example/a/app:v2"));
-  node.images.push_back(Listed('3', "r.example/c/app:v3"));
-  node.Start();
-  BOOST_TEST(node.guard().status().gap);
-  BOOST_TEST(node.FileOpensTo('1', {"a", "b"}));
-  BOOST_TEST(node.FileOpensTo('2', {"b"}));
-  BOOST_TEST(node.IsClosedToAll('3'));
-  BOOST_TEST(node.Stored('2').contains(kApp));
-}
-
-BOOST_AUTO_TEST_CASE(a_copy_that_was_put_back_while_no_kubelet_ran_proves_nothing) {
-  Node node;
-  node.StartWithOne();
-  node.Stop();
-  node.PutBack('1', "b");
-  node.Start();
-  BOOST_TEST(!node.guard().status().gap);
-  BOOST_TEST(node.FileOpensTo('1', {"a"}));
 }
 
 BOOST_AUTO_TEST_CASE(a_record_that_only_the_kubelet_still_has_outlives_a_stop) {
@@ -1012,20 +834,6 @@ BOOST_AUTO_TEST_CASE(what_is_left_when_all_is_lost_is_no_first_start) {
   BOOST_TEST(node.SaysOnce("neither its store nor its witness is left"));
 }
 
-BOOST_AUTO_TEST_CASE(a_dangling_intent_is_replayed_by_the_rules_of_evidence) {
-  Node node;
-  node.StartWith({Listed('1', kAppV1)});  // a first start: preloaded
-  node.WriteIntent(kAppV1);
-  node.Begins("r.example/b/new:1");
-  node.Kill();
-  node.images.push_back(Listed('2', "r.example/b/new:1"));
-  node.Start();
-  // The kubelet's own replay would close it: so its intent must not be there.
-  BOOST_TEST(!node.HasIntent(kAppV1));
-  BOOST_TEST(!node.Record(Ref('1')));
-  BOOST_TEST(node.IsClosedToAll('2'));
-}
-
 BOOST_AUTO_TEST_CASE(an_intent_by_tag_and_digest_closes_no_image_of_the_ledger) {
   Node node;
   node.images = {Listed('1', kAppV1)};
@@ -1036,19 +844,6 @@ BOOST_AUTO_TEST_CASE(an_intent_by_tag_and_digest_closes_no_image_of_the_ledger) 
   node.Restart();
   BOOST_TEST(node.HasPull(pulled));
   BOOST_TEST(!node.HasIntent(pulled));
-}
-
-BOOST_AUTO_TEST_CASE(a_restart_of_the_kubelet_alone_drops_no_intent_for_good) {
-  Node node;
-  node.StartWithOne();
-  node.Begins(kAppV1);
-  // Its replay: the image is listed under that string, by its older content.
-  node.Ends(kAppV1);
-  BOOST_TEST(node.HasIntent(kAppV1));
-  // Once more: now the guard sees one of its own go.
-  node.Ends(kAppV1);
-  BOOST_TEST(node.HasIntent(kAppV1));
-  BOOST_TEST(node.Found(HoleKind::kIntentDropped));
 }
 
 // Wherever the store's witness lies.
@@ -1348,35 +1143,6 @@ BOOST_AUTO_TEST_CASE(folders_behind_symlinks_are_kept_right) {
   }
 }
 
-// Whoever drives the guard lets the kubelet start all the same (aside.h).
-BOOST_AUTO_TEST_CASE(a_symlink_that_others_can_change_ends_a_guard) {
-  for (const std::string name : {"", "pulled", "pulling"}) {
-    BOOST_TEST_CONTEXT("'" << name << "'") {
-      Node node;
-      node.HasOne();
-      node.WriteIntent("r.example/open/pull:1");
-      const auto target = PutElsewhere(node, name);
-      node.Start();
-      Node::Chmod(target.parent_path(), 0777);
-      Must(node.guard().Compare());
-      BOOST_TEST(node.guard().lost_its_place());
-      BOOST_TEST(node.guard().status().not_protected.find("others may write in") !=
-                 std::string::npos);
-      // Nothing is judged by what others put there.
-      node.Comes('3', "r.example/by/hand:1");
-      BOOST_TEST(node.guard().status().images == 1U);
-      node.Stop();
-      const auto refused = Guard::Start(node.Options());
-      BOOST_REQUIRE(!refused);
-      BOOST_TEST((refused.error().code == ErrorCode::kUnsafePath));
-      Node::Chmod(target.parent_path(), 0755);
-      node.Start();
-      BOOST_TEST(node.IsClosedToAll('3'));
-      BOOST_TEST(node.FileOpensTo('1', {"a"}));
-    }
-  }
-}
-
 BOOST_AUTO_TEST_CASE(a_later_format_is_left_alone) {
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/a/app:v2")};
@@ -1404,34 +1170,6 @@ BOOST_AUTO_TEST_CASE(a_wrong_endpoint_is_asked_once) {
   auto refused = Guard::Start(options);
   BOOST_REQUIRE(!refused);
   BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
-}
-
-// A new disk, or a runtime whose disk is not there yet: neither keeps a kubelet from starting, and
-// what was known counts when the images come back.
-BOOST_AUTO_TEST_CASE(an_empty_list_keeps_nobody_from_starting) {
-  for (const bool restarts : {false, true}) {
-    Node node;
-    node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
-    node.WriteRecord('1', {"a"});
-    node.StartLongAgo();
-    const auto all = node.images;
-    node.images.clear();
-    if (restarts) {
-      node.Restart();
-      BOOST_TEST(node.SaysOnce("the runtime lists no images"));
-    } else {
-      node.List();
-    }
-    BOOST_TEST(node.RecordsOnNode() == 0);
-    for (const PreloadedImage& entry : Must(node.its_store().ListLedger())) {
-      BOOST_TEST(entry.absent_since.has_value());
-    }
-    BOOST_TEST(node.Record(Ref('1')).has_value());
-    node.List(all);
-    BOOST_TEST(node.FileOpensTo('1', {"a"}));
-    BOOST_TEST(!node.Record(Ref('2')));
-    BOOST_TEST(IsPresumed(Must(node.its_store().ListLedger()).at(0)));
-  }
 }
 
 // A pull whose end nobody saw may have brought what is on the disk that is not there yet.
@@ -1648,18 +1386,6 @@ BOOST_AUTO_TEST_CASE(a_deeply_nested_file_costs_no_more_than_another) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_kubelet_with_waybill_inside_needs_none) {
-  Node node;
-  const auto inside = Must(NodeStore::Open(OptionsIn(node.kubelet())));
-  std::filesystem::rename(node.kubelet() / "store", node.kubelet() / "waybill");
-  auto refused = Guard::Start(node.Options());
-  BOOST_REQUIRE(!refused);
-  BOOST_TEST((refused.error().code == ErrorCode::kOwned));
-  BOOST_TEST(refused.error().message.find("systemctl disable --now waybill-guard") !=
-             std::string::npos);
-  BOOST_TEST(!std::filesystem::exists(node.kubelet() / "image_manager"));
-}
-
 BOOST_AUTO_TEST_CASE(host_ids_of_pods_are_kept) {
   Node node;
   node.Start();
@@ -1694,36 +1420,6 @@ BOOST_AUTO_TEST_CASE(host_ids_of_pods_are_kept) {
   BOOST_TEST(!node.its_store().GetUserNamespace("pod-a").has_value());
   write("pod-c", 65536);
   is_kept("pod-c", 65536);
-}
-
-BOOST_AUTO_TEST_CASE(where_nothing_happens_nothing_is_written) {
-  Node node;
-  node.HasSome('5');
-  node.images.push_back(Listed('6', "r.example/pre/loaded:1"));
-  node.StartLongAgo();
-  Must(node.guard().Compare());
-  node.List();
-  // Each file, but LMDB's table of readers.
-  const auto files = [&] {
-    std::map<std::string, std::tuple<ino_t, off_t, time_t, long>> seen;
-    for (const auto& root : {node.store(), node.kubelet()}) {
-      for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-        struct stat st {};
-        BOOST_REQUIRE(::lstat(entry.path().c_str(), &st) == 0);
-        if (entry.path().filename() == "lock.mdb") continue;
-        seen[entry.path()] = {st.st_ino, st.st_size, st.st_ctim.tv_sec, st.st_ctim.tv_nsec};
-      }
-    }
-    return seen;
-  };
-  const auto before = files();
-  const auto commits = Must(node.its_store().GetStatistics()).commit_sequence;
-  for (int second = 0; second < 3600; second += 5) {
-    node.ListAfter(5);
-    if (second % 300 == 0) Must(node.guard().Compare());
-  }
-  BOOST_TEST(Must(node.its_store().GetStatistics()).commit_sequence == commits);
-  BOOST_TEST((files() == before));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -118,7 +118,7 @@ BOOST_FIXTURE_TEST_CASE(of_many_images_the_first_of_each_kind_are_told_and_too_m
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// One image under several refs, where histories/evidence.jsonl and spellings_property do not reach:
+// One image under several refs, where histories/evidence.jsonl does not reach:
 // how a digest is spelt, ways back, more refs than an image may have.
 BOOST_AUTO_TEST_SUITE(spellings)
 
@@ -133,24 +133,6 @@ ListedImage Entry() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(a_digest_has_one_spelling_and_three_plain_ones) {
-  const std::string digest = "sha256:" + kHex;
-  for (const std::string& ref : {kHex, digest, std::string(kName) + "@" + digest}) {
-    BOOST_TEST(internal::SpellingOf(ref) == digest);
-    const auto plain = internal::PlainSpellings(ref);
-    BOOST_TEST(plain.front() == ref);
-    for (const std::string& other : {kHex, digest}) {
-      BOOST_TEST(std::count(plain.begin(), plain.end(), other) == 1, other);
-    }
-  }
-  for (const std::string& other :
-       {std::string("short"), "SHA256:" + kHex, kHex.substr(1), kHex + "1", "sha512:" + kHex,
-        std::string(kName) + "@sha256:" + kHex.substr(1), std::string()}) {
-    BOOST_TEST(internal::SpellingOf(other) == other);
-    BOOST_TEST(internal::PlainSpellings(other).size() == 1U);
-  }
-}
 
 BOOST_AUTO_TEST_CASE(going_back_opens_nothing_that_is_in_quarantine) {
   for (const bool has_record : {false, true}) {

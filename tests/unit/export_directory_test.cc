@@ -88,28 +88,6 @@ struct WithKubelet {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(modes_are_the_kubelets) {
-  for (const bool exists : {false, true}) {
-    const KubeletDirectory kubelet;
-    if (exists) {
-      fs::create_directory(kubelet.image_manager() / "pulled");
-    } else {
-      fs::remove(kubelet.image_manager());
-    }
-    const mode_t before = umask(0);
-    Must(kubelet.Export());
-    umask(before);
-    kubelet.CheckPlaced();
-    for (const std::string folder : {"pulled", "pulling"}) {
-      BOOST_TEST(ModeOf(kubelet.image_manager() / folder) == 0700U);
-      for (const auto& entry : fs::directory_iterator(kubelet.image_manager() / folder)) {
-        BOOST_TEST(ModeOf(entry.path()) == 0600U);
-      }
-    }
-    if (!exists) BOOST_TEST(ModeOf(kubelet.image_manager()) == 0700U);
-  }
-}
-
 BOOST_FIXTURE_TEST_CASE(what_was_there_is_kept, WithKubelet) {
   const fs::path at = kubelet.image_manager();
   WriteRecordFile(kubelet.path(), "pulled", kRef, "an old record");
@@ -191,14 +169,6 @@ BOOST_FIXTURE_TEST_CASE(files_that_an_import_took_do_not_come_back, WithKubelet)
   BOOST_TEST(report.closed == 0U);
 }
 
-BOOST_FIXTURE_TEST_CASE(folders_without_files_are_not_kept, WithKubelet) {
-  fs::create_directory(kubelet.image_manager() / "pulled");
-  fs::create_directory(kubelet.image_manager() / "pulling");
-  BOOST_TEST(Must(kubelet.Export()).replaced_path == "");
-  kubelet.CheckPlaced();
-  BOOST_TEST(kubelet.tree().size() == 5U);  // waybill-exported
-}
-
 BOOST_FIXTURE_TEST_CASE(what_a_crash_left_is_kept, WithKubelet) {
   const fs::path at = kubelet.image_manager();
   WriteRecordFile(kubelet.path(), "pulled", kRef, "an old record");
@@ -226,15 +196,6 @@ BOOST_AUTO_TEST_CASE(whatever_stands_in_the_way_is_moved_away) {
     BOOST_TEST(fs::is_empty(target));
     BOOST_TEST(fs::exists(aside) == (kind != "nothing in it"));
     BOOST_TEST(fs::is_symlink(aside) == (kind == "symlink"));
-  }
-}
-
-BOOST_AUTO_TEST_CASE(a_missing_kubelet_directory_is_not_made) {
-  const TempDir dir;
-  for (const fs::path& path : {dir / "missing", fs::path()}) {
-    ExpectError(ExportKubeletDirectory(SomeContent(), {.kubelet_directory = path}),
-                ErrorCode::kNotFound);
-    BOOST_TEST(fs::is_empty(dir.path()));
   }
 }
 
@@ -267,11 +228,6 @@ BOOST_AUTO_TEST_CASE(what_others_can_change_is_not_written_to) {
     BOOST_REQUIRE(chown((kubelet.path() / path).c_str(), 4711, 4711) == 0);
     kubelet.CheckRefused(ErrorCode::kUnsafePath, "belongs to user 4711");
   }
-}
-
-BOOST_FIXTURE_TEST_CASE(a_file_in_place_of_a_folder_is_refused, WithKubelet) {
-  WriteFile(kubelet.image_manager() / "pulled", "a file");
-  kubelet.CheckRefused(ErrorCode::kUnsafePath, "not a directory");
 }
 
 BOOST_FIXTURE_TEST_CASE(two_exports_at_once_do_not_mix, WithKubelet) {
@@ -390,27 +346,6 @@ struct WithKubelet {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
-  const fs::path fixtures = fs::path(WAYBILL_FIXTURES) / "kubelet-v1.36/pods";
-  const auto files = internal::ReadPodsDirectory(fixtures);
-  BOOST_REQUIRE(files.has_value());
-  std::vector<PodMapping> allocations;
-  for (const auto& file : *files) {
-    allocations.push_back(Allocation(
-        file.pod_uid, static_cast<std::uint32_t>(file.mapping.value().first / kIdsPerBlock)));
-  }
-  for (const bool there : {false, true}) {
-    const KubeletDirectory kubelet;
-    if (there) {
-      fs::copy(fixtures, kubelet.pods(), fs::copy_options::recursive);
-    } else {
-      fs::remove(kubelet.pods());
-    }
-    BOOST_TEST(kubelet.Exported(allocations) == 9U);
-    BOOST_TEST((kubelet.tree() == TreeOf(fixtures)));
-  }
-}
-
 BOOST_FIXTURE_TEST_CASE(whatever_a_directory_is_called_comes_back, WithKubelet) {
   std::uint32_t block = 0;
   std::vector<PodMapping> allocations;
@@ -421,16 +356,6 @@ BOOST_FIXTURE_TEST_CASE(whatever_a_directory_is_called_comes_back, WithKubelet) 
   for (const auto& allocation : allocations) {
     BOOST_TEST(kubelet.At(allocation.pod_uid) == FileOf(allocation));
   }
-}
-
-BOOST_FIXTURE_TEST_CASE(modes_are_the_kubelets, WithKubelet) {
-  fs::remove(kubelet.pods());
-  const mode_t before = umask(0);
-  kubelet.Exported({Allocation("a", 1)});
-  umask(before);
-  BOOST_TEST(ModeOf(kubelet.pods()) == 0750U);
-  BOOST_TEST(ModeOf(kubelet.pods() / "a") == 0750U);
-  BOOST_TEST(ModeOf(kubelet.pods() / "a" / "userns") == 0600U);
 }
 
 BOOST_FIXTURE_TEST_CASE(without_mappings_pods_are_not_looked_at, WithKubelet) {

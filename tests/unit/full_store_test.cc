@@ -317,22 +317,6 @@ BOOST_AUTO_TEST_CASE(what_lists_filled_can_be_pruned) {
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-// Entries of the ledger go like records, in parts.
-BOOST_AUTO_TEST_CASE(a_ledger_that_fills_the_store_can_be_pruned) {
-  const TempDir scratch;
-  FakeClock clock;
-  const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, 8 * kMiB)));
-  const auto refs = FillWith('p', 1000, [&](const std::string& ref) {
-    return store->AddToLedger({.id = ref}, "test", "fills the store");
-  });
-  BOOST_TEST(refs.size() > 3000U);
-  const std::vector<ListedImage> listed = EveryOther(refs);
-  const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginList())));
-  BOOST_TEST(pruned.preloaded_removed == refs.size() - listed.size());
-  BOOST_TEST(Must(store->ListLedger()).size() == listed.size());
-  BOOST_TEST(Must(store->Verify()).sound);
-}
-
 BOOST_AUTO_TEST_CASE(id_mappings_of_a_full_store_can_be_cleaned_up) {
   const TempDir scratch;
   FakeClock clock;

@@ -28,8 +28,8 @@
 
 namespace waybill::testing {
 
-// Migrating between schema versions: what each step keeps, loses and says. Why it refuses:
-// migration_refused_test.cc.
+// Migrating between schema versions: what each step keeps, loses and says. What a store that went
+// down and up answers: tests/model. Why it refuses: migration_refused_test.cc.
 BOOST_AUTO_TEST_SUITE(migration)
 
 namespace {
@@ -79,16 +79,6 @@ void FillWithHandlers(NodeStore& store) {
   Must(store.PutIntent({.image = ImageOf("both-in-flight"), .runtime_handler = "kata"}));
   Must(store.PutIntent({.image = ImageOf("both-in-flight"), .runtime_handler = "gvisor"}));
   Must(store.PutIntent({.image = ImageOf("both-in-flight")}));
-}
-
-// What the values say, whatever version they are sealed as.
-std::map<std::string, std::map<std::string, std::vector<std::uint8_t>>> PayloadsIn(
-    const VersionedStore& store) {
-  std::map<std::string, std::map<std::string, std::vector<std::uint8_t>>> payloads;
-  for (const auto& [table, values] : Tables(store)) {
-    for (const auto& [key, value] : values) payloads[table][key] = PayloadOf(value);
-  }
-  return payloads;
 }
 
 }  // namespace
@@ -158,53 +148,6 @@ BOOST_FIXTURE_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table, Oldest
   BOOST_TEST((ContentsOf(store.directory()) == contents));
 }
 
-// Pulls that run, images that are gone, preloaded ones and revocations, too.
-BOOST_FIXTURE_TEST_CASE(what_is_of_the_default_handler_goes_down_and_up_whole, OldestStore) {
-  PullId running;
-  store.Open([&](NodeStore& opened) {
-    Pull(opened, "new", "");
-    Pull(opened, "gone", "");
-    Must(opened.ReplaceRuntimeHandlers({{.name = "runc", .is_default = true}}));
-    const ListedImage preloaded{.id = RefOf("preloaded")};
-    const ListedImage listed{.id = RefOf("new"), .repo_tags = {ImageOf("new")}};
-    Must(opened.AddToLedger(preloaded, "operator", "a test"));
-    const ListedImage gone{.id = RefOf("gone"), .repo_tags = {ImageOf("gone")}};
-    for (const auto& images : {std::vector{listed, preloaded, gone}, {listed, preloaded}}) {
-      Must(opened.ObserveImages(
-          {.images = images, .token = Must(opened.BeginList()), .complete = true}));
-    }
-    Must(opened.Forget({.kind = RevocationKind::kImage, .image_ref = RefOf("gone")}));
-    running = Must(opened.RecordPullIntent({.image = ImageOf("runs")}));
-  });
-  const Contents contents = ContentsOf(store.directory());
-  BOOST_TEST(FindRecord(contents, RefOf("gone"))->absent_since.has_value());
-  const auto before = PayloadsIn(store);
-  for (const char* table :
-       {"images---------1", "revocations----1", "userns-mappings1", "userns-held----1"}) {
-    BOOST_TEST(before.contains(table), table);
-  }
-  BOOST_TEST(store.Migrate(1).losses.empty());
-  CheckSound(store, 1);
-  for (const auto& [table, values] : ValuesIn(store.directory())) {
-    for (const auto& [key, value] : values) BOOST_TEST(VersionOf(value) == 1U);
-  }
-  store.Migrate(2);
-  CheckSound(store, 2);
-  auto after = PayloadsIn(store);
-  after["runtime-handlers"] = before.at("runtime-handlers");
-  BOOST_TEST((after == before));
-  const std::string image = ImageOf("runs");
-  const std::string ref = RefOf("runs");
-  const ImageCopy copy = {.image = image, .image_ref = ref};
-  store.Open([&](NodeStore& opened) {
-    BOOST_TEST(
-        !DecisionOf(opened, {.image = ImageOf("new"), .image_ref = RefOf("new")}, Pod(kSecretA))
-             .pull);
-    Must(opened.RecordImagePulled(copy, WithSecret(kSecretA), {.pull = running}));
-    BOOST_TEST(!DecisionOf(opened, copy, Pod(kSecretA)).pull);
-  });
-}
-
 BOOST_FIXTURE_TEST_CASE(the_witness_follows_each_way, OldestStore) {
   const OpeningReport report = store.Open();
   BOOST_TEST_REQUIRE(report.migration.has_value());
@@ -270,45 +213,6 @@ BOOST_FIXTURE_TEST_CASE(a_guest_platform_of_the_default_handler_is_a_loss, NoSto
   BOOST_TEST(refused.message.find("runc") != std::string::npos);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded, NoStoreYet) {
-  store.Open(FillWithHandlers);
-  const MigrationReport report = store.Migrate(1, true);
-  BOOST_TEST(report.losses.size() == 7U);
-  CheckSound(store, 1);
-  CheckWitnessFollows(store);
-
-  const Contents down = ContentsOf(store.directory());
-  BOOST_TEST(down.handlers.empty());
-  BOOST_TEST(down.records.size() == 5U);
-  for (const ImagePulledRecord& record : down.records) {
-    BOOST_TEST(record.runtime_handler.empty());
-    BOOST_TEST(record.manifest_digest.empty());
-    BOOST_TEST(!record.platform.has_value());
-    BOOST_TEST(record.credential_mapping.empty() == (record.image_ref != RefOf("plain")));
-  }
-  BOOST_TEST(down.intents.size() == 4U);
-
-  const OpeningReport opened = store.Open([](NodeStore& up) {
-    BOOST_TEST(
-        !DecisionOf(up, {.image = ImageOf("plain"), .image_ref = RefOf("plain")}, Pod(kSecretA))
-             .pull);
-    for (const char* name : {"both", "of-kata", "of-gvisor", "chosen"}) {
-      BOOST_TEST_CONTEXT(name) {
-        Expect(DecisionOf(up, {.image = ImageOf(name), .image_ref = RefOf(name)}, Pod(kSecretA)),
-               true, CheckResult::kMustAuthenticate, Reason::kEntryWithoutCredentials);
-      }
-    }
-    for (const char* name : {"in-flight", "both-in-flight"}) {
-      BOOST_TEST_CONTEXT(name) {
-        BOOST_TEST(
-            DecisionOf(up, {.image = ImageOf(name), .image_ref = RefOf(name)}, Pod(kSecretA)).pull);
-        BOOST_TEST(Must(up.HasIntent({.image = ImageOf(name)})));
-      }
-    }
-  });
-  BOOST_TEST(!opened.distrustful);
-}
-
 BOOST_FIXTURE_TEST_CASE(a_dry_run_changes_nothing, OldestStore) {
   const auto dry_run = [&](std::uint32_t to) {
     MigrateOptions options = store.To(to);
@@ -361,25 +265,6 @@ BOOST_FIXTURE_TEST_CASE(an_observer_beside_a_way_down_fails_closed, NoStoreYet) 
   all_closed();
   store.Migrate(2);
   all_closed();
-}
-
-// A pull of another handler becomes the default's, and may have begun before.
-BOOST_FIXTURE_TEST_CASE(what_was_forgotten_of_another_handler_does_not_come_back, NoStoreYet) {
-  const std::string image = ImageOf("app");
-  const std::string ref = RefOf("app");
-  const ImageCopy copy = {.image = image, .image_ref = ref};
-  PullId running;
-  store.Open([&](NodeStore& opened) {
-    Must(opened.ReplaceRuntimeHandlers(SomeHandlers()));
-    running = Must(opened.RecordPullIntent({.image = copy.image, .runtime_handler = "kata"}));
-    Must(opened.Forget(
-        {.kind = RevocationKind::kImage, .image_ref = RefOf("app"), .runtime_handler = "kata"}));
-  });
-  store.Migrate(1, true);
-  store.Open([&](NodeStore& opened) {
-    Must(opened.RecordImagePulled(copy, WithSecret(kSecretA), {.pull = running}));
-    BOOST_TEST(DecisionOf(opened, copy, Pod(kSecretA)).pull);
-  });
 }
 
 // What carries versions carries further ones (tests/support/third_version.h).

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "store/base/words.h"
-#include "store/images/judge.h"
 #include "store/images/pull_row.h"
 #include "store/node/pulls/pull_error.h"
 #include "tests/support/expect_error.h"
@@ -20,12 +19,10 @@
 namespace waybill::testing {
 
 // Open pulls where histories/evidence.jsonl does not reach: IDs, the table's bound, lost stores,
-// tokens that somebody made up, pulls that end in any order.
+// tokens that somebody made up.
 BOOST_AUTO_TEST_SUITE(open_pulls)
 
 namespace {
-
-using Names = std::vector<std::string>;
 
 constexpr std::int64_t kWindow = 7200;
 constexpr std::string_view kOther = "registry.example.com/team/other:v1";
@@ -125,38 +122,6 @@ BOOST_FIXTURE_TEST_CASE(ids_of_a_store_that_is_newer_than_this_copy_are_not_used
   BOOST_TEST((Begin(store) > before));
 }
 
-BOOST_FIXTURE_TEST_CASE(under_kubelet_rules_an_image_has_one_intent_with_one_id, KubeletStore) {
-  const PullId first = Begin(store);
-  BOOST_TEST((first.value != 0));
-  BOOST_TEST((Begin(store) == first));
-  BOOST_TEST((Begin(store, kOther) != first));
-  BOOST_TEST(Pulls(store).size() == 2U);
-  Fail(store, PullFailure::kUnknown, first);
-  BOOST_TEST(Pulls(store).size() == 2U);
-  Succeed(store, first);
-  BOOST_TEST_REQUIRE(Pulls(store).size() == 1U);
-  BOOST_TEST(Pulls(store)[0].image == kOther);
-}
-
-// It may have been dropped or settled since, and its image have come all the same.
-BOOST_FIXTURE_TEST_CASE(an_id_of_a_pull_that_is_over_ends_nothing, ClosedStore) {
-  Begin(store);
-  const PullId other = Begin(store, kOther);
-  const PullId over{other.value + 1};
-  Begin(store);
-  const std::vector<UnresolvedPull> before = Pulls(store);
-  Fail(store, PullFailure::kNothingTransferred, over);
-  Begin(store);
-  Fail(store, PullFailure::kUnknown, over);
-  Begin(store);
-  Succeed(store, over);
-  const std::vector<UnresolvedPull> after = Pulls(store);
-  BOOST_TEST(
-      std::includes(after.begin(), after.end(), before.begin(), before.end(),
-                    [](const UnresolvedPull& a, const UnresolvedPull& b) { return a.id < b.id; }));
-  BOOST_TEST(after.size() == before.size() + 2);
-}
-
 BOOST_AUTO_TEST_CASE(an_id_that_never_was_or_is_of_another_string_is_refused) {
   for (const Mode rules : kBothRules) {
     ScratchStore store(rules);
@@ -181,8 +146,6 @@ BOOST_AUTO_TEST_CASE(an_id_that_never_was_or_is_of_another_string_is_refused) {
     BOOST_TEST(Pulls(store).size() == before.size() - 1);
   }
 }
-
-// --- How they end
 
 // --- How they are settled
 
@@ -297,47 +260,6 @@ BOOST_AUTO_TEST_CASE(the_oldest_of_too_many_become_one_of_anything) {
   for (const std::size_t one_in_brings_nothing : {kMaxEndedPulls * 2, std::size_t{16}}) {
     BOOST_TEST_CONTEXT(one_in_brings_nothing) { OpenTooMany(one_in_brings_nothing); }
   }
-}
-
-// --- What a pull gives
-
-BOOST_AUTO_TEST_CASE(the_names_that_a_pull_gives) {
-  struct Row {
-    std::string image;
-    Names anywhere;
-    Names docker_hub;
-  };
-  const std::string digest = "sha256:" + std::string(64, 'a');
-  const std::string hex(64, 'b');
-  const Names anything = {"anything"};
-  const Names of_id = {"docker.io/library/" + digest, "docker.io/library/sha256@…"};
-  const std::vector<Row> rows = {
-      {"r.example/x:1", {"r.example/x:1", "r.example/x@…"}, {"r.example/x:1", "r.example/x@…"}},
-      {"r.example/x",
-       {"r.example/x:latest", "r.example/x@…"},
-       {"r.example/x:latest", "r.example/x@…"}},
-      {"r.example/x@" + digest, {"r.example/x@…"}, {"r.example/x@…"}},
-      {"r.example/x:1@" + digest, {"r.example/x@…"}, {"r.example/x@…"}},
-      {"nginx", anything, {"docker.io/library/nginx:latest", "docker.io/library/nginx@…"}},
-      {"org/app:1", anything, {"docker.io/org/app:1", "docker.io/org/app@…"}},
-      {"localhost/x:1", {"localhost/x:1", "localhost/x@…"}, {"localhost/x:1", "localhost/x@…"}},
-      // No runtime pulls by ID. containerd takes the first for a name.
-      {digest, of_id, of_id},
-      {hex, {}, {}},
-      {"Not A Name", anything, anything},
-      {"", anything, anything},
-  };
-  for (const Row& row : rows) {
-    BOOST_TEST_CONTEXT('"' << row.image << '"') {
-      const UnresolvedPull pull{.image = row.image};
-      BOOST_TEST(NamesGivenBy(pull, ShortNames::kAnywhere) == row.anywhere,
-                 boost::test_tools::per_element());
-      BOOST_TEST(NamesGivenBy(pull, ShortNames::kDockerHub) == row.docker_hub,
-                 boost::test_tools::per_element());
-    }
-  }
-  BOOST_TEST(NamesGivenBy({.anything = true}, ShortNames::kDockerHub) == anything,
-             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

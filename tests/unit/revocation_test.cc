@@ -22,15 +22,15 @@
 namespace waybill::testing {
 
 // What was forgotten stays forgotten, where histories/forgetting.jsonl does not reach: names that
-// are too long, files that can't be read, more records than one commit changes.
+// are too long, files that can't be read. More records than one commit changes: tests/model.
 BOOST_AUTO_TEST_SUITE(revocation)
 
 namespace {
 
 const CredentialName kNameA = {"team-a", "pull", "uid-a"};
 
-bool MustPull(ScratchStore& store, const ImagePullSecret& secret, std::string_view ref = kRef) {
-  return store.Check(kImage, ref, Pod(secret)).pull;
+bool MustPull(ScratchStore& store, const ImagePullSecret& secret) {
+  return store.Check(kImage, kRef, Pod(secret)).pull;
 }
 
 // Two images: one that A and B opened and one that A did.
@@ -38,15 +38,6 @@ void PullTwo(ScratchStore& store) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Pull(kImage, kRef, WithSecret(kSecretB));
   store.Pull(kImage, kRef2, WithSecret(kSecretA));
-}
-
-// Under refs with numbers.
-void PutMany(NodeStore& store, std::size_t count, const std::vector<ImagePullSecret>& secrets) {
-  for (std::size_t i = 0; i < count; ++i) {
-    ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
-    record.credential_mapping[std::string(kName)].kubernetes_secrets = secrets;
-    Must(store.PutRecord(record));
-  }
 }
 
 // The Secret A, rotated to a hash of another Secret.
@@ -158,65 +149,6 @@ BOOST_FIXTURE_TEST_CASE(a_kubelet_begins_in_this_boot_and_not_later_than_now, Cl
   began.boot_id = {99};
   ExpectError(store->NoteKubeletBegan(began), ErrorCode::kInvalidArgument);
   ExpectError(store->NoteKubeletBegan({}), ErrorCode::kInvalidArgument);
-}
-
-// More records than one transaction changes.
-BOOST_AUTO_TEST_CASE(very_many_records_are_forgotten_before_the_call_returns) {
-  UnderBothRules([](ScratchStore& store) {
-    constexpr std::size_t kRecords = 5000;
-    store.Stop();
-    NodeStoreOptions options = store.Options({});
-    auto opened = Must(NodeStore::Open(options));
-    PutMany(*opened, kRecords, {kSecretA, kSecretB});
-    const RevokeReport report = Must(opened->ForgetNamespace("team-a"));
-    BOOST_TEST(report.records == kRecords);
-    const auto check = [&] {
-      for (std::size_t i = 0; i < kRecords; i += 97) {
-        const std::string ref = "ref-" + std::to_string(i);
-        const ImageCopy copy = {.image = kImage, .image_ref = ref};
-        BOOST_TEST(DecisionOf(*opened, copy, Pod(kSecretA)).pull);
-        BOOST_TEST(!DecisionOf(*opened, copy, Pod(kSecretB)).pull);
-        const auto record = Must(opened->GetRecord(copy));
-        BOOST_TEST((record.credential_mapping.at(std::string(kName)) == WithSecret(kSecretB)));
-      }
-    };
-    check();
-    for (const Revocation& one : Must(opened->ListRevocations())) BOOST_TEST(!one.unfinished);
-    BOOST_TEST(Must(opened->Verify()).sound);
-  });
-}
-
-// The index leads to it, too, since its Secret has the same name.
-BOOST_AUTO_TEST_CASE(a_record_that_loses_nothing_keeps_its_stamp) {
-  const ImagePullSecret other_uid = MakeSecret("team-a", "pull", "uid-other", "hash-other");
-  for (const std::size_t records : {std::size_t{1}, std::size_t{2100}}) {
-    UnderBothRules([&](ScratchStore& store) {
-      store.Pull(kImage, kRef, WithSecret(other_uid));
-      PutMany(*store, records, {kSecretA});
-      const ImageCopy copy = {.image = kImage, .image_ref = kRef};
-      const std::uint64_t stamp = Must(store->GetRecord(copy)).stamp;
-      BOOST_TEST(Must(store->ForgetSecret(kNameA)).records == records);
-      BOOST_TEST(Must(store->GetRecord(copy)).stamp == stamp);
-      BOOST_TEST(!MustPull(store, other_uid));
-      BOOST_TEST(MustPull(store, kSecretA, "ref-0"));
-    });
-  }
-}
-
-// It looks first, and compares when very many records have changed.
-BOOST_AUTO_TEST_CASE(a_late_decision_that_looked_before_very_many_were_forgotten) {
-  UnderBothRules([](ScratchStore& store) {
-    constexpr std::size_t kRecords = 2100;
-    PutMany(*store, kRecords, {kSecretA});
-    const ImageCopy copy = {.image = kImage, .image_ref = "ref-2099"};
-    DeferredCredentials late;
-    const Decision first = store->MustAttemptPull(copy, late);
-    BOOST_TEST((first.reason == Reason::kCredentialsNeeded));
-    BOOST_TEST(Must(store->ForgetNamespace("team-a")).records == kRecords);
-    const ImagePullSecretView view(kSecretA);
-    late.Provide(PodCredentials{.secrets = {&view, 1}});
-    BOOST_TEST(store->MustAttemptPull(copy, late).pull);
-  });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"waybill.dev/go"
@@ -67,4 +68,19 @@ func must(tb testing.TB, err error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+}
+
+var imageNames sync.Map // a call into the library each would be most of a judge's time
+
+// imageName is the image name, or "" if the string does not parse.
+func imageName(image string) string {
+	if name, known := imageNames.Load(image); known {
+		return name.(string)
+	}
+	parsed, err := store.Library.ParseImage(quiet, waybill.ParseImage{Image: image})
+	if err != nil && !errors.Is(err, waybill.ErrInvalidArgument) {
+		panic(err)
+	}
+	imageNames.Store(image, parsed.Name)
+	return parsed.Name
 }

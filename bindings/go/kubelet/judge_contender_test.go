@@ -111,23 +111,15 @@ func kubeletOverStore(directory string) *contender {
 	}}
 }
 
-func ourManager(directory string, options store.Options) *contender {
-	mode := options.Settings.Mode
-	return &contender{name: "waybill in mode " + string(mode), runtime: &runtimeImages{}, start: func(c *contender, s step) error {
+func ourManager(directory string) *contender {
+	return &contender{name: "our manager", runtime: &runtimeImages{}, start: func(c *contender, s step) error {
 		policy, err := VerificationPolicy(s.policy, s.allowlist)
 		if err != nil {
 			return err
 		}
-		options := options
-		options.Directory, options.Settings.Policy = directory, policy
-		if mode == waybill.ModeStrict {
-			options.KubeletDirectory = directory + "-kubelet"
-			if err := os.MkdirAll(options.KubeletDirectory, 0o700); err != nil {
-				return err
-			}
-		}
+		options := store.Options{Directory: directory, Settings: waybill.Settings{Mode: waybill.ModeKubelet, Policy: policy}}
 		// As OpenStore does.
-		if images, err := c.runtime.ListImages(quiet); err == nil && (len(images) > 0 || mode == waybill.ModeKubelet) {
+		if images, err := c.runtime.ListImages(quiet); err == nil {
 			options.Images, options.AllowEmpty = ImagesOnNode(images), true
 		}
 		if err := c.open(options); err != nil {
@@ -148,9 +140,6 @@ func (c *contender) open(options store.Options) error {
 	c.manual, c.now = true, time.Now()
 	options.ManualClock, options.UnixNs, options.BootNs = true, c.now.UnixNano(), int64(sinceBoot())
 	options.LossMarker = store.NoLossMarker
-	if options.KubeletDirectory != "" { // as OpenStore has it
-		options.LossMarker = filepath.Join(options.KubeletDirectory, "image_manager", "waybill")
-	}
 	options.Settings.MapBytes = 64 << 20
 	var err error
 	c.store, err = store.Open(options)
@@ -287,11 +276,10 @@ func (c *contender) act(s step, a *answer) error {
 type state struct {
 	records map[string]string
 	intents map[string]string
-	names   map[string][]string // the image names that a record has entries for
 }
 
 func (c *contender) state(withTimes bool) (state, error) {
-	stored := state{records: map[string]string{}, intents: map[string]string{}, names: map[string][]string{}}
+	stored := state{records: map[string]string{}, intents: map[string]string{}}
 	if c.store != nil { // decisions see what is queued, lists what is on disk
 		if err := c.store.Flush(quiet); err != nil {
 			return stored, err
@@ -303,7 +291,6 @@ func (c *contender) state(withTimes bool) (state, error) {
 	}
 	for _, record := range records {
 		stored.records[record.ImageRef] = describe(record, withTimes)
-		stored.names[record.ImageRef] = slices.Collect(maps.Keys(record.CredentialMapping))
 	}
 	intents, err := c.accessor.ListImagePullIntents()
 	for _, intent := range intents {

@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -19,20 +18,16 @@ type step struct {
 	what       string // one of the constants below
 	after      time.Duration
 	image, ref string
-	pull       int // intent, pulled, failed: which one it is; 0: nobody announced it
-	forgetting *forgetting
 	// decide
 	secrets  []kubeletconfig.ImagePullSecret
 	account  *kubeletconfig.ImagePullServiceAccount
 	fetchErr bool
 	// pulled
-	id          string // of the image, if the runtime called it by another spelling
 	credentials *kubeletconfig.ImagePullCredentials
 	// failed
 	cancelled bool
 	// What the runtime lists at this step.
 	onNode []kubecontainer.Image
-	strays map[string]string // refs that a pull brought and nobody recorded: of which image
 	// prune, restart
 	listed     []string
 	untilAgo   time.Duration
@@ -79,9 +74,6 @@ func (s step) String() string {
 				len(credentials.KubernetesSecrets), len(credentials.KubernetesServiceAccounts))
 		}
 	}
-	if s.forgetting != nil {
-		text += s.forgetting.String()
-	}
 	text += "; on node"
 	for _, image := range s.onNode {
 		text += fmt.Sprintf(" %q%q%q", image.ID, image.RepoTags, image.RepoDigests)
@@ -123,10 +115,7 @@ type historyMaker struct {
 	refs   []string
 	node   map[string][]string // what the runtime has: ref to image strings
 	late   []string            // images that pulls will bring whose end nobody knows
-	strays map[string]string   // refs that came so
 	begun  []string            // pulls in flight, an image for each
-	pulls  []int               // their numbers
-	last   int                 // likewise, the last
 	// Images whose intent may be on disk, of pulls in flight and of earlier processes.
 	dangling []string
 	counted  map[string]bool // a pull of it began in this life
@@ -135,8 +124,6 @@ type historyMaker struct {
 }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
-
-func (h *historyMaker) isStray(ref string) bool { _, is := h.strays[ref]; return is }
 
 func (h *historyMaker) image() string { return pick(h.r, h.images) }
 func (h *historyMaker) ref() string   { return pick(h.r, h.refs) }
@@ -264,7 +251,7 @@ func (h *historyMaker) runtimeList() []kubecontainer.Image {
 				image.RepoTags = append(image.RepoTags, name)
 			}
 		}
-		if len(h.dangling) > 0 && !h.isStray(ref) && h.r.IntN(4) == 0 {
+		if len(h.dangling) > 0 && h.r.IntN(4) == 0 {
 			image.RepoTags = append(image.RepoTags, pick(h.r, h.dangling))
 		}
 		if digest := h.digestOf(ref); digest != "" {
@@ -289,15 +276,14 @@ func (h *historyMaker) add(s step) {
 	if s.onNode == nil {
 		s.onNode = h.runtimeList()
 	}
-	s.strays = maps.Clone(h.strays)
 	h.steps = append(h.steps, s)
 }
 
 // arrive brings an image that nobody records, unless its ref is there. No runtime pulls by ID.
 func (h *historyMaker) arrive(image string) {
 	ref := h.ref()
-	if _, there := h.node[ref]; !there && !imageID.MatchString(image) {
-		h.node[ref], h.strays[ref] = []string{image}, image
+	if _, there := h.node[ref]; !there && !isImageID(image) {
+		h.node[ref] = []string{image}
 	}
 }
 
@@ -315,14 +301,13 @@ func (h *historyMaker) restart() {
 			h.late = append(h.late, image)
 		}
 	}
-	h.begun, h.pulls, h.counted = nil, nil, map[string]bool{}
+	h.begun, h.counted = nil, map[string]bool{}
 }
 
 // finish ends a pull. One that nobody announced brings nothing late.
-func (h *historyMaker) finish(image string, pull int) {
-	announced := pull != 0
+func (h *historyMaker) finish(image string, announced bool) {
 	if h.r.IntN(3) == 0 {
-		s := step{what: failed, image: image, pull: pull, cancelled: h.r.IntN(4) == 0}
+		s := step{what: failed, image: image, cancelled: h.r.IntN(4) == 0}
 		switch {
 		case !announced:
 		case s.cancelled && h.r.IntN(2) == 0:
@@ -334,10 +319,10 @@ func (h *historyMaker) finish(image string, pull int) {
 		return
 	}
 	ref := h.ref()
-	if h.r.IntN(12) > 0 && !h.isStray(ref) {
+	if h.r.IntN(12) > 0 {
 		h.node[ref] = append(h.node[ref], image)
 	}
-	s := step{what: pulled, image: image, pull: pull, ref: h.spelling(ref), id: ref, credentials: h.credentials()}
+	s := step{what: pulled, image: image, ref: h.spelling(ref), credentials: h.credentials()}
 	h.add(s)
 	h.known = append(h.known, [2]string{image, s.ref})
 }
@@ -346,7 +331,6 @@ func (h *historyMaker) prune() {
 	for _, ref := range h.refs {
 		if h.r.IntN(6) == 0 {
 			delete(h.node, ref)
-			delete(h.strays, ref)
 		}
 	}
 	s := step{what: prune, onNode: h.runtimeList(), untilAgo: time.Duration(h.r.IntN(8_000)-500) * time.Millisecond}
@@ -362,7 +346,7 @@ func (h *historyMaker) prune() {
 }
 
 func makeHistory(seed uint64, length int) []step {
-	h := &historyMaker{r: rand.New(rand.NewPCG(seed, 0)), node: map[string][]string{}, strays: map[string]string{}}
+	h := &historyMaker{r: rand.New(rand.NewPCG(seed, 0)), node: map[string][]string{}}
 	for range 5 {
 		h.images = append(h.images, pick(h.r, judgedNames)+pick(h.r, judgedTails))
 	}
@@ -404,21 +388,18 @@ func makeHistory(seed uint64, length int) []step {
 			if len(h.begun) > 0 && h.r.IntN(4) == 0 {
 				image = pick(h.r, h.begun) // a second pull of it in flight
 			}
-			h.last++
-			h.add(step{what: intent, image: image, pull: h.last})
-			h.pulls = append(h.pulls, h.last)
+			h.add(step{what: intent, image: image})
 			h.begun, h.dangling = append(h.begun, image), append(h.dangling, image)
 			h.counted[image] = true
 		case n < 84:
 			if len(h.begun) == 0 || h.r.IntN(20) == 0 {
-				h.finish(h.image(), 0)
+				h.finish(h.image(), false)
 				continue
 			}
 			i := h.r.IntN(len(h.begun))
 			image := h.begun[i]
-			pull := h.pulls[i]
-			h.begun, h.pulls = slices.Delete(h.begun, i, i+1), slices.Delete(h.pulls, i, i+1)
-			h.finish(image, pull)
+			h.begun = slices.Delete(h.begun, i, i+1)
+			h.finish(image, true)
 		case n < 89:
 			h.prune()
 		case n < 92:

@@ -11,9 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"waybill.dev/go"
-	"waybill.dev/go/store"
 )
 
 // The judge: the kubelet's own PullManager over its own files says what is right. WAYBILL_JUDGE_STEPS is
@@ -99,7 +96,7 @@ func compare(history []step, directory string, saw map[string]int) (played int, 
 	judge := kubeletOverFiles(filepath.Join(directory, "files"))
 	others := []*contender{
 		kubeletOverStore(filepath.Join(directory, "accessor")),
-		ourManager(filepath.Join(directory, "manager"), store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet}}),
+		ourManager(filepath.Join(directory, "manager")),
 	}
 	defer func() {
 		for _, other := range others {
