@@ -73,11 +73,18 @@ inline Bytes16 DecodeDigits(Bytes16 first, Bytes16 second) {
                                  14, 16, 18, 20, 22, 24, 26, 28, 30);
 }
 
+// The digits of nibbles.
+inline Bytes16 DigitsOf(Bytes16 nibbles) {
+  const auto letters = reinterpret_cast<Bytes16>(nibbles > InEach(9));
+  return nibbles + InEach('0') + (letters & InEach('a' - '0' - 10));
+}
+
 template <std::size_t N>
 bool AllLowerHex(const char* text) {
   static_assert(N % 16 == 0);
-  Bytes16 good = IsLowerHexDigit(Load16(text));
-  for (std::size_t i = 16; i < N; i += 16) good &= IsLowerHexDigit(Load16(text + i));
+  Bytes16 good = InEach(-1);
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < N; i += 16) good &= IsLowerHexDigit(Load16(text + i));
   return AllOnes(good);
 }
 
@@ -86,12 +93,35 @@ template <std::size_t N>
 bool HexDecode(std::string_view text, std::array<std::uint8_t, N>& bytes) {
   static_assert(N % 16 == 0);
   if (text.size() != 2 * N || !AllLowerHex<2 * N>(text.data())) return false;
+#pragma GCC unroll 2
   for (std::size_t i = 0; i < N; i += 16) {
     const char* const digits = text.data() + 2 * i;
     const Bytes16 decoded = DecodeDigits(Load16(digits), Load16(digits + 16));
     std::memcpy(bytes.data() + i, &decoded, sizeof(decoded));
   }
   return true;
+}
+
+// Whether the 64 bytes at `text` are the digits of the 32 bytes at `bytes`: cheaper than decoding.
+inline bool AreDigitsOf(const char* text, const std::uint8_t* bytes) {
+  Bytes16 same = InEach(-1);
+#pragma GCC unroll 2
+  for (std::size_t i = 0; i < 32; i += 16) {
+    Bytes16 raw;
+    std::memcpy(&raw, bytes + i, sizeof(raw));
+    using Pairs = std::uint16_t __attribute__((vector_size(16)));
+    const Bytes16 nibble = InEach(0x0f);
+    const auto high =
+        reinterpret_cast<Bytes16>(reinterpret_cast<Pairs>(raw) >> (Pairs{} + 4)) & nibble;
+    const Bytes16 low = raw & nibble;
+    const Bytes16 first = DigitsOf(
+        __builtin_shufflevector(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
+    const Bytes16 second = DigitsOf(__builtin_shufflevector(high, low, 8, 24, 9, 25, 10, 26, 11, 27,
+                                                            12, 28, 13, 29, 14, 30, 15, 31));
+    same &= reinterpret_cast<Bytes16>(first == Load16(text + 2 * i));
+    same &= reinterpret_cast<Bytes16>(second == Load16(text + 2 * i + 16));
+  }
+  return AllOnes(same);
 }
 
 // Whether `size` bytes at `text` are all [0-9a-f].

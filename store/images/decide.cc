@@ -441,15 +441,15 @@ struct StoredSecrets {
                                          const ProbeSecret& probe, SecretToStore& write_back,
                                          Reason& why) {
   const auto& [entry, standing, count, may_write_back] = stored;
-  const SecretMatch match = entry.Match(i, probe);
-  if (match.hash) {
+  if (entry.HasHash(i, probe)) {
     if (!Counts(standing.OfSecret(entry, i), why)) return false;
-    if (!match.coordinates && may_write_back) write_back = {&secret, entry.secret_proof(i)};
+    if (may_write_back && !entry.IsSecret(i, probe)) write_back = {&secret, entry.secret_proof(i)};
     why = Reason::kSecretHashMatches;
     return true;
   }
   // At the limit a changed Secret can't be stored, so it does not match (kubelet behaviour).
-  if (!match.coordinates || !may_write_back || standing.IsHashForgotten(secret.credential_hash) ||
+  if (!may_write_back || !entry.IsSecret(i, probe) ||
+      standing.IsHashForgotten(secret.credential_hash) ||
       !Counts(standing.OfSecret(entry, i), why)) {
     return false;
   }

@@ -52,8 +52,11 @@ std::string DigestText(const std::uint8_t* raw) {
 // Zeros stand for what is text, or empty.
 template <std::size_t N>
 bool IsZero(const std::uint8_t* bytes) {
-  constexpr std::array<std::uint8_t, N> kZeros{};
-  return std::memcmp(bytes, kZeros.data(), N) == 0;
+  std::array<std::uint64_t, N / 8> words;
+  std::memcpy(words.data(), bytes, N);
+  std::uint64_t any = 0;
+  for (const std::uint64_t word : words) any |= word;
+  return any == 0;
 }
 
 const UidBytes& RawUid(const v1::Secret& secret) {
@@ -79,8 +82,10 @@ bool HasCoordinates(const v1::Secret& stored, const ProbeUid& uid, std::string_v
       uid.is_raw ? RawUid(stored) == uid.raw
                  : IsZero<16>(RawUid(stored).data()) && Text(stored.uid_text()) == uid.text;
   if (!same_uid) return false;
-  const auto its = CoordinatesOf(stored);
-  return its.namespace_name == namespace_name && its.name == name;
+  const std::string_view of = Text(stored.of());
+  const std::size_t bytes = namespace_name.size();
+  return of.size() == bytes + 1 + name.size() && of.ends_with(name) &&
+         of.starts_with(namespace_name) && CoordinatesOf(stored).namespace_name.size() == bytes;
 }
 
 // In constant time. OpenSSL compares 16 bytes at once, but other sizes byte by byte.
@@ -640,18 +645,17 @@ std::size_t EntryView::service_account_count() const {
   return entry_->service_accounts() == nullptr ? 0 : entry_->service_accounts()->size();
 }
 
-SecretMatch EntryView::Match(std::size_t secret, const ProbeSecret& probe) const {
+bool EntryView::HasHash(std::size_t secret, const ProbeSecret& probe) const {
   const v1::Secret& stored = *At(entry_->secrets(), secret);
-  SecretMatch match;
-  if (probe.hash_is_raw) {
-    match.hash = SameHash(RawHash(stored).data(), probe.hash_raw.data());
-  } else {
-    const std::string_view hash = Text(stored.hash_text());
-    match.hash = !hash.empty() && hash.size() == probe.text.credential_hash.size() &&
-                 CRYPTO_memcmp(hash.data(), probe.text.credential_hash.data(), hash.size()) == 0;
-  }
-  match.coordinates = HasCoordinates(stored, probe.uid, probe.text.namespace_name, probe.text.name);
-  return match;
+  if (probe.hash_is_raw) return SameHash(RawHash(stored).data(), probe.hash_raw.data());
+  const std::string_view hash = Text(stored.hash_text());
+  return !hash.empty() && hash.size() == probe.text.credential_hash.size() &&
+         CRYPTO_memcmp(hash.data(), probe.text.credential_hash.data(), hash.size()) == 0;
+}
+
+bool EntryView::IsSecret(std::size_t secret, const ProbeSecret& probe) const {
+  return HasCoordinates(*At(entry_->secrets(), secret), probe.uid, probe.text.namespace_name,
+                        probe.text.name);
 }
 
 SecretTag EntryView::HashTag(std::size_t secret, std::uint64_t key) const {
@@ -694,11 +698,10 @@ ImageView::ImageView(std::span<const std::uint8_t> payload)
     : image_(flatbuffers::GetRoot<v2::Image>(payload.data())) {}
 
 bool ImageView::SubjectIs(std::string_view subject) const {
-  Sha256Bytes raw{};
-  if (DecodeDigest(subject, raw) && !IsZero<32>(raw.data())) {
-    return std::memcmp(image_->fixed()->id().bytes()->data(), raw.data(), raw.size()) == 0;
-  }
-  return image_->subject() != nullptr && Text(image_->subject()) == subject;
+  const std::uint8_t* const id = image_->fixed()->id().bytes()->data();
+  if (IsZero<32>(id)) return image_->subject() != nullptr && Text(image_->subject()) == subject;
+  return subject.size() == kSha256.size() + 64 && subject.starts_with(kSha256) &&
+         AreDigitsOf(subject.data() + kSha256.size(), id);
 }
 
 std::string_view ImageView::runtime_handler() const { return Text(image_->runtime_handler()); }

@@ -135,11 +135,6 @@ struct ProbeSecret {
   bool hash_is_raw;  // initialised after `hash_raw`, which decoding fills
 };
 
-struct SecretMatch {
-  bool hash = false;         // equal, and not empty
-  bool coordinates = false;  // uid, namespace and name all equal
-};
-
 // waybill::Proof as it is stored.
 struct StoredProof {
   std::int64_t proven = 0;  // seconds since 1970; 0: unknown
@@ -157,8 +152,10 @@ class EntryView {
   bool node_pods_accessible() const;
   std::size_t secret_count() const;
   std::size_t service_account_count() const;
-  // Compares hashes in constant time.
-  SecretMatch Match(std::size_t secret, const ProbeSecret& probe) const;
+  // Whether it has the probe's hash, which is not empty; in constant time.
+  bool HasHash(std::size_t secret, const ProbeSecret& probe) const;
+  // Whether UID, namespace and name are the probe's.
+  bool IsSecret(std::size_t secret, const ProbeSecret& probe) const;
   SecretTag HashTag(std::size_t secret, std::uint64_t key) const;
   SecretTag CoordinatesTag(std::size_t secret, std::uint64_t key) const;
   bool MatchServiceAccount(std::size_t account, const ProbeUid& uid,

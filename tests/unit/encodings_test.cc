@@ -364,6 +364,19 @@ BOOST_AUTO_TEST_CASE(hex_refuses_every_other_character_everywhere) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(hex_digits_are_those_of_their_bytes_alone) {
+  testing::Draw draw(testing::SeedOfThisRun());
+  for (int i = 0; i < 1000; ++i) {
+    std::array<std::uint8_t, 32> bytes{};
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(draw.Below(256));
+    std::string text = HexEncode(bytes);
+    BOOST_REQUIRE(AreDigitsOf(text.data(), bytes.data()));
+    char& digit = text.at(draw.Below(64));
+    digit = static_cast<char>(digit ^ static_cast<char>(1 + draw.Below(255)));
+    BOOST_REQUIRE(!AreDigitsOf(text.data(), bytes.data()));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(hex_refuses_other_lengths) {
   std::array<std::uint8_t, 32> bytes{};
   for (const std::size_t size : {0u, 1u, 62u, 63u, 65u, 66u, 128u}) {

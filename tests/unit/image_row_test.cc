@@ -30,12 +30,17 @@ ImageRow RowWith(const ImagePullSecret& secret) {
   return row;
 }
 
+struct SecretMatch {
+  bool hash = false;
+  bool coordinates = false;
+};
 SecretMatch MatchOf(const ImagePullSecret& stored, const ImagePullSecret& asked) {
   const auto payload = EncodeImage(RowWith(stored));
   BOOST_REQUIRE(payload);
   const auto entry = ImageView(*payload).Find("docker.io/library/nginx");
   BOOST_REQUIRE(entry);
-  return entry->Match(0, ProbeSecret{ImagePullSecretView(asked)});
+  const ProbeSecret probe{ImagePullSecretView(asked)};
+  return {.hash = entry->HasHash(0, probe), .coordinates = entry->IsSecret(0, probe)};
 }
 
 }  // namespace

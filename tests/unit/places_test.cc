@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(what_is_remembered_is_what_was_found_under_the_same_questio
     for (std::byte& byte : keys.emplace_back().bytes)
       byte = static_cast<std::byte>(draw.Below(256));
   }
-  const std::vector<Search> searches = {Search::kKey, Search::kCopy, Search::kPrefix};
+  const std::vector<Search> searches = {Search::kKey, Search::kPrefix};
   const std::vector<Table> tables = {Table::kImages, Table::kIntents, Table::kQuarantine,
                                      Table::kImported, Table::kRevocations};
   const std::vector<std::byte> map(1 << 16);

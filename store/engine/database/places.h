@@ -29,7 +29,6 @@ namespace waybill::internal {
 // What was looked for under a key.
 enum class Search : std::uint8_t {
   kKey,
-  kCopy,    // also, if the key is missing, whether there are other keys of the ref
   kPrefix,  // any key that begins like this one; only remembered if there is none
 };
 
@@ -40,7 +39,7 @@ struct Place {
   std::uint32_t what = 0;            // 24 bits: the number; 4: the table; 4: the search
 
   static constexpr std::uint32_t kNumberMask = (std::uint32_t{1} << 24) - 1;
-  // Of a value its size. Of a missing copy whether there are others; of a prefix its size.
+  // Of a value, or of a missing prefix, its size.
   std::uint32_t number() const { return what & kNumberMask; }
   Value bytes() const { return {value, number()}; }
 };
