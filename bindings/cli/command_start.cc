@@ -111,10 +111,6 @@ void WriteUserNamespaces(const IdMappingReport& report, Output& out) {
              HowMany(report.files_seen, "file"), report.unchanged);
   }
   for (const std::string& problem : report.problems) out.Line("problem     {}", problem);
-  if (report.repaired_blocks > 0) {
-    out.Line("repaired    {} of the block table, from the mappings",
-             HowMany(report.repaired_blocks, "value"));
-  }
   if (report.outside_pool + report.other_length > 0) {
     out.Line(
         "off pool    {} outside the pool, {} of another length: they stay valid for their pods",

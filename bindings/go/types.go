@@ -341,7 +341,6 @@ type IdMappingReport struct {
 	Unchanged       int64    `json:"unchanged"`
 	Imported        int64    `json:"imported"`
 	Quarantined     int64    `json:"quarantined"`
-	RepairedBlocks  int64    `json:"repairedBlocks"`
 	Problems        []string `json:"problems"` // one line a pod; the first 100
 	Mappings        int64    `json:"mappings"`
 	QuarantinedPods int64    `json:"quarantinedPods"`
@@ -526,14 +525,14 @@ const (
 	RelationOutsidePool PoolRelation = "outsidePool"
 	RelationOtherLength PoolRelation = "otherLength"
 
-	PodQuarantineUnknown          PodQuarantineKind = "unknown"
-	PodQuarantineOther            PodQuarantineKind = "other"
-	PodQuarantineFileConflict     PodQuarantineKind = "fileConflict"
-	PodQuarantineTablesContradict PodQuarantineKind = "tablesContradict"
-	PodQuarantineUnreadableFile   PodQuarantineKind = "unreadableFile"
-	PodQuarantineFromBackup       PodQuarantineKind = "fromBackup"
-	PodQuarantineLostRanges       PodQuarantineKind = "lostRanges"
-	PodQuarantineUntilImport      PodQuarantineKind = "untilImport"
+	PodQuarantineUnknown        PodQuarantineKind = "unknown"
+	PodQuarantineOther          PodQuarantineKind = "other"
+	PodQuarantineFileConflict   PodQuarantineKind = "fileConflict"
+	PodQuarantineOverlap        PodQuarantineKind = "overlap"
+	PodQuarantineUnreadableFile PodQuarantineKind = "unreadableFile"
+	PodQuarantineFromBackup     PodQuarantineKind = "fromBackup"
+	PodQuarantineLostRanges     PodQuarantineKind = "lostRanges"
+	PodQuarantineUntilImport    PodQuarantineKind = "untilImport"
 
 	DegradedUnknown          DegradedKind = "unknown"
 	DegradedOther            DegradedKind = "other"

@@ -79,7 +79,7 @@ constexpr auto NamesOf(PodQuarantineKind) {
   return internal::Names<Kind>({{Kind{}, "unknown"},
                                 {Kind::kOther, "other"},
                                 {Kind::kFileConflict, "fileConflict"},
-                                {Kind::kTablesContradict, "tablesContradict"},
+                                {Kind::kOverlap, "overlap"},
                                 {Kind::kUnreadableFile, "unreadableFile"},
                                 {Kind::kFromBackup, "fromBackup"},
                                 {Kind::kLostRanges, "lostRanges"},

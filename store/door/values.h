@@ -447,7 +447,6 @@ void Describe(V& v, const IdMappingReport& x) {
   v("unchanged", x.unchanged);
   v("imported", x.imported);
   v("quarantined", x.held);
-  v("repairedBlocks", x.repaired_blocks);
   v("problems", x.problems);
   v("mappings", x.allocations);
   v("quarantinedPods", x.held_pods);

@@ -65,7 +65,6 @@ void RequireSound(NodeStore& store, bool just_made, const std::string& context) 
     BOOST_TEST(!report.distrustful, report.distrust_reason);
     BOOST_TEST((just_made || !report.witness_made));
     BOOST_TEST(report.findings.empty());
-    BOOST_TEST(report.user_namespaces.repaired_blocks == 0U);
     BOOST_TEST(report.user_namespaces.held_pods == 0U);
     const VerifyReport verified = Must(store.Verify());
     BOOST_REQUIRE(verified.sound);

@@ -125,7 +125,6 @@ void UsernsHistory::Open(bool with_pods) {
   same("unchanged", got.unchanged, expected.unchanged);
   same("imported", got.imported, expected.imported);
   same("held", got.held, expected.held);
-  same("blocks repaired", got.repaired_blocks, 0);
   same("problems", got.problems.size(), expected.problems.size());
   same("mappings", got.allocations, expected.allocations);
   same("held pods", got.held_pods, expected.held_pods);

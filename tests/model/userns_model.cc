@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-
 namespace waybill::testing {
 
 namespace {
@@ -101,8 +100,9 @@ std::optional<ErrorCode> UsernsModel::Adopt(const std::string& pod_uid, HostIdRa
   const bool has_it = found != mappings_.end() && found->second.range == range;
   if (found != mappings_.end() && !has_it && !held_.contains(pod_uid)) return ErrorCode::kConflict;
   if (MayBeTaken(range, pod_uid)) return ErrorCode::kConflict;
-  held_.erase(pod_uid);
+  const bool was_held = held_.erase(pod_uid) > 0;
   if (!has_it) mappings_[pod_uid] = {range, now_, now_};
+  if (was_held) mappings_[pod_uid].stamp = now_;
   return std::nullopt;
 }
 

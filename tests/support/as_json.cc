@@ -190,16 +190,12 @@ json AsJson(const RevokeReport& report) {
 }
 
 json AsJson(const IdMappingReport& report) {
-  std::vector<std::string> off_pool =
-      report.off_pool;  // in the order of keys, which a seed decides
-  std::sort(off_pool.begin(), off_pool.end());
   return Telling({{"unchanged", report.unchanged},
                   {"imported", report.imported},
                   {"held", report.held},
-                  {"repairedBlocks", report.repaired_blocks},
                   {"outsidePool", report.outside_pool},
                   {"otherLength", report.other_length},
-                  {"offPool", off_pool},
+                  {"offPool", report.off_pool},
                   {"refusedBecause", report.refused_because}});
 }
 

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(each_header_record_is_drawn) {
 
 BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
   const std::string map = Map();
-  const std::array<std::pair<RecordKind, std::string_view>, 14> kinds = {{
+  const std::array<std::pair<RecordKind, std::string_view>, 12> kinds = {{
       {RecordKind::kIdentity, "Identity"},
       {RecordKind::kState, "State"},
       {RecordKind::kTrustJournal, "TrustJournal"},
@@ -60,9 +60,7 @@ BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
       {RecordKind::kPreloadedRecord, "PreloadedRecord"},
       {RecordKind::kImportedFile, "ImportedFile"},
       {RecordKind::kRuntimeHandler, "RuntimeHandler"},
-      {RecordKind::kUsernsMapping, "UsernsMapping"},
-      {RecordKind::kUsernsBlock, "UsernsBlock"},
-      {RecordKind::kUsernsHeld, "UsernsHeld"},
+      {RecordKind::kHostIds, "HostIds"},
       {RecordKind::kRevocation, "Revocation"},
       {RecordKind::kStreamingToken, "StreamingToken"},
   }};

@@ -19,7 +19,7 @@
 #include "store/images/pull_row.h"
 #include "store/node/records/keys.h"
 #include "store/node/records/typed_tables.h"
-#include "store/node/records/userns_tables.h"
+#include "store/node/userns/host_ids.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/raw_lmdb.h"
@@ -152,15 +152,21 @@ BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {
       check(Table::kRuntimeHandlers, internal::EncodeRuntimeHandlerValue(handler));
     }
     const std::string uid = Bytes(kMaxFileNameBytes + more);
-    check(Table::kUsernsMappings, internal::EncodeUsernsMapping({uid, 65536, 65536, {}, 1}));
-    check(Table::kUsernsBlocks, internal::EncodeUsernsBlock({uid, 1}));
-    internal::UsernsHeld held;
-    held.pod.pod_uid = uid;
-    check(Table::kUsernsHeld, internal::EncodeUsernsHeld(held));
-    held.pod.pod_uid = "a-pod";
+    internal::HostIds row{.pod_uid = uid, .range = {65536, 65536}};
+    check(Table::kHostIds, internal::EncodeHostIds(row));
+    row = {.pod_uid = "a-pod", .held = QuarantinedPod{}};
     for (const HostIdRange range : {HostIdRange{kHostIds + more, 1}, {65536, kHostIds + more}}) {
-      held.pod.ranges = {range};
-      check(Table::kUsernsHeld, internal::EncodeUsernsHeld(held));
+      row.held->ranges = {range};
+      check(Table::kHostIds, internal::EncodeHostIds(row));
+    }
+    // The first block, the last one, a part of one, and nothing at all.
+    for (const HostIdRange range : {HostIdRange{65536 - more * 65536, 65536},
+                                    {kHostIds - 2 * 65536, 65536 + more * 65536},
+                                    {65536, 65536 - more},
+                                    {65536 + more, 65536},
+                                    {65536, (1 - more) * 65536}}) {
+      row = {.pod_uid = "a-pod", .range = range};
+      check(Table::kHostIds, internal::EncodeHostIds(row));
     }
   }
 }

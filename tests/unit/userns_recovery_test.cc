@@ -9,9 +9,8 @@
 #include "store/api/maintenance.h"
 #include "store/engine/database/committer.h"
 #include "store/engine/recovery/open_store.h"
-#include "store/node/records/keys.h"
-#include "store/node/records/userns_tables.h"
 #include "store/node/upkeep/node_product.h"
+#include "store/node/userns/host_ids.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
@@ -26,7 +25,6 @@ BOOST_AUTO_TEST_SUITE(userns_recovery)
 
 namespace fs = std::filesystem;
 using internal::StoreTxn;
-using internal::Table;
 
 namespace {
 
@@ -102,7 +100,6 @@ BOOST_FIXTURE_TEST_CASE(a_damaged_record_of_an_image_costs_no_range, WithUserns)
   store.Get("b");
 }
 
-// Both its mapping and its block carry the pod's name.
 BOOST_FIXTURE_TEST_CASE(a_damaged_mapping, WithUserns) {
   store.Get("a-pod-with-a-name");
   const std::uint32_t b = store.Get("b");
@@ -114,61 +111,39 @@ BOOST_FIXTURE_TEST_CASE(a_damaged_mapping, WithUserns) {
   ExpectLostUntilSaidOtherwise(store);
 }
 
-BOOST_AUTO_TEST_CASE(blocks_that_contradict_the_mappings) {
+BOOST_AUTO_TEST_CASE(pods_whose_ranges_overlap_are_held) {
   UsernsStore store(SmallPool(1, 12));
-  for (const auto& [pod, block] :
-       std::vector<std::pair<std::string, std::uint64_t>>{{"a", 2}, {"b", 4}, {"c", 6}, {"d", 8}}) {
+  for (const auto& [pod, block] : {std::pair{"a", 2}, {"b", 4}, {"c", 6}, {"d", 8}}) {
     Must(store->AdoptUserNamespace(pod, block * kIdsPerBlock, kIdsPerBlock));
   }
   store.Close();
-  Tamper(store, [](StoreTxn& txn) -> Result<void> {
-    // a: its block is missing; b: another pod's block is under its mapping; c: a stray block;
-    // and one of a pod that has no mapping at all.
-    Must(txn.Delete(Table::kUsernsBlocks, internal::BlockKey(2)));
-    Must(txn.Put(Table::kUsernsBlocks, internal::BlockKey(4),
-                 internal::EncodeUsernsBlock({"x", 4})));
-    Must(txn.Put(Table::kUsernsBlocks, internal::BlockKey(7),
-                 internal::EncodeUsernsBlock({"c", 7})));
-    Must(txn.Put(Table::kUsernsBlocks, internal::BlockKey(10),
-                 internal::EncodeUsernsBlock({"y", 10})));
-    return {};
+  Tamper(store, [](StoreTxn& txn) {
+    return PutHostIds(txn, {.pod_uid = "b", .range = {2 * kIdsPerBlock, 5 * kIdsPerBlock}});
   });
-  {
-    auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-    const VerifyReport verified = Must(observer->Verify());
-    BOOST_TEST(!verified.sound);
-    BOOST_TEST_REQUIRE(verified.findings.size() == 1U);
-    BOOST_TEST(verified.findings[0].find("blocks") != std::string::npos);
-  }
   store.Open();
   BOOST_TEST(!store->recovery_report().set_aside);
-  BOOST_TEST(store.report().repaired_blocks > 0U);
+  BOOST_TEST(store.report().held == 3U);
   BOOST_TEST(Must(store->Verify()).sound);
-  BOOST_TEST(store.Get("a") == 2U);
   BOOST_TEST(store.Get("d") == 8U);
-  for (const char* pod : {"b", "c", "x", "y"}) BOOST_TEST(IsHeld(store, pod), pod);
-  // Of 12 blocks, 2, 4, 6, 7, 8 and 10 are taken.
-  for (int i = 0; i < 6; ++i) {
-    const std::uint32_t block = store.Get("new" + std::to_string(i));
-    BOOST_TEST((block != 2 && block != 4 && block != 6 && block != 7 && block != 8 && block != 10));
+  for (const QuarantinedPod& held : Must(store->ListHeldPods())) {
+    BOOST_TEST((held.kind == PodQuarantineKind::kOverlap));
+    BOOST_TEST(held.ranges.empty());
   }
+  for (const char* pod : {"a", "b", "c"}) BOOST_TEST(IsHeld(store, pod), pod);
+  BOOST_TEST(Refuses(store));
+  // A file, an operator's word, and the end of a pod.
+  store.WriteMapping("a", 2);
+  BOOST_TEST(store.Reopen().held == 0U);
+  BOOST_TEST(store.Get("a") == 2U);
+  BOOST_TEST(Refuses(store));
+  ExpectError(store->AdoptUserNamespace("b", 2 * kIdsPerBlock, kIdsPerBlock), ErrorCode::kConflict);
+  Must(store->AdoptUserNamespace("b", 4 * kIdsPerBlock, kIdsPerBlock));
+  BOOST_TEST(Refuses(store));
+  Must(store->ReleaseUserNamespace("c"));
+  std::set<std::uint32_t> blocks = {2, 4, 8};
+  for (int i = 0; i < 9; ++i) blocks.insert(store.Get("new" + std::to_string(i)));
+  BOOST_TEST(blocks.size() == 12U);
   BOOST_TEST(!store.Try("too-many").has_value());
-  store.Reopen();
-  BOOST_TEST(store.report().repaired_blocks == 0U);
-}
-
-BOOST_AUTO_TEST_CASE(the_database_refuses_a_second_tenant) {
-  UsernsStore store(SmallPool(1, 12));
-  Must(store->AdoptUserNamespace("a", 2 * kIdsPerBlock, 2 * kIdsPerBlock));
-  store.Close();
-  Tamper(store, [](StoreTxn& txn) -> Result<void> {
-    const auto tenant =
-        Must(internal::StoreMapping(txn, "b", {1 * kIdsPerBlock, 2 * kIdsPerBlock}));
-    BOOST_TEST((tenant == "a"));
-    BOOST_TEST(Must(internal::ReadBlocks(txn)).size() == 2U);
-    BOOST_TEST(!Must(internal::FindMapping(txn, "b")).has_value());
-    return {};
-  });
 }
 
 BOOST_FIXTURE_TEST_CASE(a_restored_backup_takes_nobodys_range, WithUserns) {
@@ -242,12 +217,12 @@ BOOST_AUTO_TEST_CASE(host_ids_go_down_and_up_whole) {
   store.Reopen();
   const auto all = [&] {
     RawModel values = ValuesIn(store.directory());
-    std::erase_if(values, [](const auto& table) { return !table.first.starts_with("userns-"); });
+    std::erase_if(values, [](const auto& table) { return table.first != "host-ids-------1"; });
     return values;
   };
   store.Close();
   const RawModel before = all();
-  BOOST_TEST(before.at("userns-held----1").size() == 1U);
+  BOOST_TEST(before.at("host-ids-------1").size() == 3U);
   for (const std::string& loss : store.Migrate(1).losses) {
     BOOST_TEST(loss.starts_with("the runtime handler "), loss);
   }
@@ -268,10 +243,11 @@ namespace fs = std::filesystem;
 constexpr const char* kSomeImage = "registry.example/a:v1";
 
 // Every block that can be handed out to new pods.
-std::set<std::uint32_t> AllThatIsHandedOut(UsernsStore& store) {
+std::set<std::uint32_t> AllThatIsHandedOut(NodeStore& store) {
   std::set<std::uint32_t> blocks;
   for (int i = 0; i < 100; ++i) {
-    const auto got = store.Try("filler" + std::to_string(i));
+    const std::string pod = "filler" + std::to_string(i);
+    const auto got = store.GetOrCreateUserNamespace({.pod_uid = pod, .host_users = false});
     if (!got) break;
     blocks.insert(static_cast<std::uint32_t>(got->uids.front().host_id / kIdsPerBlock));
   }
@@ -303,13 +279,8 @@ BOOST_FIXTURE_TEST_CASE(an_import_that_stopped_at_the_images, WithFourRanges) {
   ExpectError(NodeStore::Open(options), ErrorCode::kInterrupted);
   options = store.Options();
   options.pods_directory.clear();
-  {
-    auto opened = Must(NodeStore::Open(options));
-    for (const std::string pod : {"a", "b", "c", "d"}) {
-      const auto got = opened->GetOrCreateUserNamespace({.pod_uid = pod, .host_users = false});
-      if (got) BOOST_TEST(got->uids.front().host_id != 5 * kIdsPerBlock);
-    }
-  }
+  const auto opened = Must(NodeStore::Open(options));
+  BOOST_TEST(!AllThatIsHandedOut(*opened).contains(5U));
 }
 
 BOOST_FIXTURE_TEST_CASE(pods_that_could_not_be_listed, WithFourRanges) {
@@ -321,7 +292,7 @@ BOOST_FIXTURE_TEST_CASE(pods_that_could_not_be_listed, WithFourRanges) {
   fs::permissions(elsewhere, fs::perms::all);
   ExpectError(NodeStore::Open(store.Options()), ErrorCode::kUnsafePath);
   fs::remove(store.pods());
-  for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);
+  BOOST_TEST(!AllThatIsHandedOut(*store).contains(5U));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_store_put_back_while_its_witness_is_moved, WithFourRanges) {
@@ -332,11 +303,8 @@ BOOST_FIXTURE_TEST_CASE(a_store_put_back_while_its_witness_is_moved, WithFourRan
   store.PutBack(older);
   NodeStoreOptions options = store.Options();
   options.witness = Witness::At(store.kubelet() / "another-witness");
-  auto opened = Must(NodeStore::Open(options));
-  for (const std::string pod : {"a", "b", "c", "d"}) {
-    const auto got = opened->GetOrCreateUserNamespace({.pod_uid = pod, .host_users = false});
-    if (got) BOOST_TEST(got->uids.front().host_id != block * kIdsPerBlock);
-  }
+  const auto opened = Must(NodeStore::Open(options));
+  BOOST_TEST(!AllThatIsHandedOut(*opened).contains(block));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_pods_directory_behind_a_symlink_is_not_passed_over, WithFourRanges) {
@@ -346,7 +314,7 @@ BOOST_FIXTURE_TEST_CASE(a_pods_directory_behind_a_symlink_is_not_passed_over, Wi
   fs::create_directory(store.pods());
   fs::create_directory_symlink(elsewhere, store.pods() / "living");
   store.Open();
-  for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);
+  BOOST_TEST(!AllThatIsHandedOut(*store).contains(5U));
 }
 
 // The store that a backup replaces may itself be the older one.
@@ -369,8 +337,8 @@ BOOST_AUTO_TEST_CASE(a_backup_that_is_newer_than_the_store_that_it_replaces) {
   BOOST_TEST(is_elsewhere("static", 4));
   BOOST_TEST(is_elsewhere("living", 5));
   BOOST_TEST(store.Get("steady") == 9U);
-  for (const std::uint32_t other : AllThatIsHandedOut(store))
-    BOOST_TEST((other != 4 && other != 5));
+  const auto handed_out = AllThatIsHandedOut(*store);
+  BOOST_TEST((!handed_out.contains(4U) && !handed_out.contains(5U)));
 }
 
 // A store of the older version has ranges, too: damaged, it may have lost some.
@@ -382,7 +350,7 @@ BOOST_FIXTURE_TEST_CASE(a_damaged_store_of_the_older_version_beside_a_kubelet, W
   WriteFile(store.database(), Spoilt(ReadFile(store.database())));
   store.Open();
   BOOST_TEST(store->recovery_report().set_aside);
-  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
+  BOOST_TEST(!AllThatIsHandedOut(*store).contains(block));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -40,9 +40,7 @@ enum class RecordKind : std::uint8_t {
   kPreloadedRecord = 7,
   kImportedFile = 8,
   kRuntimeHandler = 9,
-  kUsernsMapping = 10,
-  kUsernsBlock = 11,
-  kUsernsHeld = 12,
+  kHostIds = 10,
   kRevocation = 13,
   kStreamingToken = 14,
 };

@@ -38,20 +38,6 @@ flatbuffers::span<const std::uint8_t, N> Raw(const std::array<std::uint8_t, N>& 
   return flatbuffers::span<const std::uint8_t, N>(bytes);
 }
 
-// Whether a record has its UID in exactly one form: raw, or as text of at most `limit` bytes.
-template <typename T>
-bool HasOneUid(const T& record, std::size_t limit) {
-  return (record.uid_raw() == nullptr) != (record.uid_text() == nullptr) &&
-         Fits(record.uid_text(), limit);
-}
-
-// The record must have a UID (HasOneUid).
-template <typename T>
-std::string UidOf(const T& record) {
-  if (record.uid_raw() == nullptr) return record.uid_text()->str();
-  return EncodeUuid(std::span<const std::uint8_t, 16>(record.uid_raw()->bytes()->data(), 16));
-}
-
 // An empty string is not stored.
 inline flatbuffers::Offset<flatbuffers::String> StringUnlessEmpty(
     flatbuffers::FlatBufferBuilder& builder, std::string_view text) {

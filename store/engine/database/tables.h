@@ -24,9 +24,7 @@ enum class Table : std::uint8_t {
   kQuarantine,
   kPreloaded,
   kImported,
-  kUsernsMappings,
-  kUsernsBlocks,
-  kUsernsHeld,
+  kHostIds,
   kRevocations,
   kStreamingTokens,
   kRuntimeHandlers,
@@ -40,24 +38,7 @@ using Payload = std::span<const std::uint8_t>;
 // record, incomplete, or above limits.h. A value under the key that it has may be read in place.
 using KeyFunction = std::optional<Key16>(Payload payload, std::uint64_t seed);
 KeyFunction KeyOfImage, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, KeyOfImportedFile,
-    KeyOfRuntimeHandler, KeyOfUsernsMapping, KeyOfUsernsBlock, KeyOfUsernsHeld, KeyOfRevocation,
-    KeyOfStreamingToken;
-
-// Two tables that say the same: the sums over their values are equal.
-using SumFunction = std::uint64_t(const Key16& key, Payload payload, std::uint64_t seed);
-struct Agreement {
-  Table one;
-  SumFunction* of_one;
-  Table other;  // it is made anew, if they do not agree
-  SumFunction* of_other;
-  const char* broken;  // says so
-};
-SumFunction SumOfUsernsMapping, SumOfUsernsBlock;
-inline constexpr auto kAgreements = std::to_array<Agreement>({
-    {Table::kUsernsMappings, SumOfUsernsMapping, Table::kUsernsBlocks, SumOfUsernsBlock,
-     "the table of blocks of host IDs contradicts the ID mappings; the next owner that opens the "
-     "store mends it"},
-});
+    KeyOfRuntimeHandler, KeyOfHostIds, KeyOfRevocation, KeyOfStreamingToken;
 
 // A new table needs a value of Table, an entry in kTables, a function for its keys, and a product
 // that says what of it is kept (store/node/upkeep/carry_over.cc).
@@ -84,12 +65,7 @@ inline constexpr auto kTables = std::to_array<TableSpec>({
      &StoreCounts::preloaded_records},
     {Table::kImported, "imported-files-1", RecordKind::kImportedFile, 1, 1, KeyOfImportedFile,
      &StoreCounts::imported_files},
-    {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, 1, 1,
-     KeyOfUsernsMapping, &StoreCounts::id_mappings},
-    {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, 1, 1, KeyOfUsernsBlock,
-     nullptr},
-    {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, 1, 1, KeyOfUsernsHeld,
-     &StoreCounts::held_pods},
+    {Table::kHostIds, "host-ids-------1", RecordKind::kHostIds, 1, 1, KeyOfHostIds, nullptr},
     {Table::kRevocations, "revocations----1", RecordKind::kRevocation, 1, 2, KeyOfRevocation,
      &StoreCounts::revocations},
     {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, 1, 1,

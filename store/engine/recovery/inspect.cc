@@ -82,10 +82,6 @@ class ValueCheck final : public PageVisitor {
     }
     const State& state = *inspection_.state;
     if (header_ != state.header) Find("the digest of the header does not match");
-    for (std::size_t i = 0; i < kAgreements.size(); ++i) {
-      const Table other = kAgreements[i].other;
-      inspection_.disagrees[Index(other)] = schema().has(other) && sums_[i][0] != sums_[i][1];
-    }
     for (const TableSpec& spec : kTables) {
       const TableDigest& found = digests_[Index(spec.table)];
       if (found == state.digest(spec.table)) continue;
@@ -138,21 +134,9 @@ class ValueCheck final : public PageVisitor {
     const Opened opened = OpenEnvelope(key, value, spec.kind, schema().version(spec));
     if (opened.state == EnvelopeState::kSound && inspection_.identity &&
         spec.key_of(opened.payload, inspection_.identity->hash_seed) == key) {
-      SumUp(spec.table, key, opened.payload);
       return;
     }
     Find("a value of table " + std::string(spec.name) + " does not verify");
-  }
-
-  // In any order.
-  void SumUp(Table table, const Key16& key, Payload payload) {
-    const std::uint64_t seed = inspection_.identity->hash_seed;
-    for (std::size_t i = 0; i < kAgreements.size(); ++i) {
-      const Agreement& both = kAgreements[i];
-      if (!schema().has(both.other)) continue;
-      if (table == both.one) sums_[i][0] += both.of_one(key, payload, seed);
-      if (table == both.other) sums_[i][1] += both.of_other(key, payload, seed);
-    }
   }
 
   Inspection& inspection_;
@@ -162,7 +146,6 @@ class ValueCheck final : public PageVisitor {
   bool stopped_ = false;
   const TableSpec* current_ = nullptr;
   std::array<bool, kTableCount> seen_{};
-  std::array<std::array<std::uint64_t, 2>, kAgreements.size()> sums_{};
   bool trust_seen_ = false;
   TableDigest header_;
   std::array<TableDigest, kTableCount> digests_{};

@@ -6,7 +6,6 @@
 #define WAYBILL_STORE_ENGINE_RECOVERY_INSPECT_H_
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,8 +38,6 @@ struct Inspection {
   std::optional<Identity> identity;
   std::optional<State> state;
   std::vector<std::string> findings;
-  // Tables of sound values that do not agree with another one (kAgreements): opening mends them.
-  std::bitset<kTableCount> disagrees;
 
   // ": <the first finding>", or nothing.
   std::string Why() const { return findings.empty() ? "" : ": " + findings.front(); }

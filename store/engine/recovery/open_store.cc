@@ -187,7 +187,6 @@ class Opening {
                      .state = state,
                      .witness = std::nullopt,
                      .line = MarkLine{},
-                     .disagrees = inspection_.disagrees,
                      .had_mark = mark_.line && mark_.line->uuid == identity.uuid,
                      .witness_path_before = report_.created ? "" : identity.witness_path};
     if (may_write_) {

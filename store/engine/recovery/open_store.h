@@ -5,7 +5,6 @@
 #ifndef WAYBILL_STORE_ENGINE_RECOVERY_OPEN_STORE_H_
 #define WAYBILL_STORE_ENGINE_RECOVERY_OPEN_STORE_H_
 
-#include <bitset>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -53,10 +52,9 @@ struct OwnedStore {
   OpenedDatabase database;
   State state;
   std::optional<WitnessFile> witness;
-  MarkLine line;                       // the store, and the directory that its lines name
-  std::bitset<kTableCount> disagrees;  // Inspection
-  bool had_mark = false;               // a valid commit.mark of this store
-  std::string witness_path_before;     // as the store remembered it; empty: no path, or a new store
+  MarkLine line;                    // the store, and the directory that its lines name
+  bool had_mark = false;            // a valid commit.mark of this store
+  std::string witness_path_before;  // as the store remembered it; empty: no path, or a new store
 };
 
 enum class OnDamage : std::uint8_t {

@@ -14,15 +14,6 @@ namespace {
 
 constexpr int kVerifyTries = 5;
 
-// What the next owner that opens the store mends.
-void AddWhatOpeningMends(Inspection& inspection) {
-  for (const Agreement& both : kAgreements) {
-    if (!inspection.disagrees[Index(both.other)]) continue;
-    inspection.sound = false;
-    inspection.findings.emplace_back(both.broken);
-  }
-}
-
 }  // namespace
 
 Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committer* committer,
@@ -50,7 +41,6 @@ Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committ
       }
     }
   }
-  AddWhatOpeningMends(inspection);
   return VerifyReport{inspection.sound, inspection.pages, inspection.values,
                       std::move(inspection.findings)};
 }

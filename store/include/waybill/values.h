@@ -812,12 +812,12 @@ struct HostIdRange {
 // not know holds as much as any other.
 enum class PodQuarantineKind : std::uint8_t {
   kOther = 1,
-  kFileConflict = 2,      // its file contradicts another one, or the store
-  kTablesContradict = 3,  // the store's own tables contradict each other
-  kUnreadableFile = 4,    // its file can't be read, or no kubelet would accept it
-  kFromBackup = 5,        // its range comes from a backup, and may be another pod's by now
-  kLostRanges = 6,        // without a UID: ranges were lost
-  kUntilImport = 7,       // without a UID: until the files of the kubelet's pods are taken over
+  kFileConflict = 2,    // its file contradicts another one, or the store
+  kOverlap = 3,         // the range that was stored for it overlaps another pod's
+  kUnreadableFile = 4,  // its file can't be read, or no kubelet would accept it
+  kFromBackup = 5,      // its range comes from a backup, and may be another pod's by now
+  kLostRanges = 6,      // without a UID: ranges were lost
+  kUntilImport = 7,     // without a UID: until the files of the kubelet's pods are taken over
 };
 
 // A pod that may live with unverified host IDs. It gets no mapping, and its ranges are not handed
@@ -859,10 +859,9 @@ struct CleanUpReport {
 // What opening found and did about ranges.
 struct IdMappingReport {
   std::uint64_t files_seen = 0;
-  std::uint64_t unchanged = 0;        // files whose mappings the store already has
-  std::uint64_t imported = 0;         // mappings taken
-  std::uint64_t held = 0;             // pods held by this import, or still held for the same reason
-  std::uint64_t repaired_blocks = 0;  // block table entries that contradicted allocations
+  std::uint64_t unchanged = 0;  // files whose mappings the store already has
+  std::uint64_t imported = 0;   // mappings taken
+  std::uint64_t held = 0;       // pods held by this import, or still held for the same reason
   std::vector<std::string> problems = {};  // one line a pod; the first 100
   std::uint64_t allocations = 0;           // after opening
   std::uint64_t held_pods = 0;

@@ -36,15 +36,6 @@ struct RecordCounts {
   }
 };
 
-// In ranges of the pool.
-struct IdRangeCounts {
-  TableDigest of_mappings;
-  TableDigest of_held;
-  std::uint64_t free = 0;
-  std::uint64_t used = 0;
-  bool refused = false;
-};
-
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_NODE_FACADE_COUNTS_H_

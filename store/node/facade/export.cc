@@ -12,7 +12,6 @@
 #include "store/images/pull_row.h"
 #include "store/node/facade/impl.h"
 #include "store/node/records/typed_tables.h"
-#include "store/node/records/userns_tables.h"
 
 namespace waybill {
 
@@ -44,22 +43,23 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
       TRY(read(Table::kPreloaded, "the preloaded records", internal::DecodePreloadedValue));
   content.imported =
       TRY(read(Table::kImported, "the imported files", internal::DecodeImportedFileValue));
-  auto mappings =
-      TRY(read(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping));
-  auto held = TRY(read(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld));
+  auto rows = TRY(impl.HostIdsIn(snapshot));
+  for (internal::HostIds& row : rows) {
+    if (row.has_range()) {
+      const IdMapping mapping = row.mapping();
+      content.allocations.push_back({.pod_uid = row.pod_uid,
+                                     .host_id = mapping.host_id,
+                                     .length = mapping.length,
+                                     .created = row.created});
+    }
+    if (row.held) content.held.push_back(*std::move(row.held));
+  }
   content.has_evidence = impl.rules == Mode::kStrict;
   std::set<ImagePullIntent> intents;
   for (const UnresolvedPull& pull : pulls) {
     if (!pull.anything && pull.nothing_at == 0) intents.insert({pull.image, pull.runtime_handler});
   }
   content.intents.assign(intents.begin(), intents.end());
-  for (internal::UsernsMapping& mapping : mappings) {
-    content.allocations.push_back({.pod_uid = std::move(mapping.pod_uid),
-                                   .host_id = mapping.host_id,
-                                   .length = mapping.length,
-                                   .created = mapping.created});
-  }
-  for (internal::UsernsHeld& one : held) content.held.push_back(std::move(one.pod));
   content.distrustful = snapshot.state().distrustful;
   return content;
 }

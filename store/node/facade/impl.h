@@ -35,6 +35,7 @@
 #include "store/node/facade/pull_counts.h"
 #include "store/node/facade/trace_writer.h"
 #include "store/node/userns/allocator.h"
+#include "store/node/userns/host_ids.h"
 #include "store/owner_socket/server.h"
 #include "waybill/values.h"
 
@@ -143,9 +144,13 @@ class NodeStore::Impl {
 
   // metrics.cc. kDamaged: unreadable.
   Result<internal::RecordCounts> CountRecords(const internal::ReaderPool::Lease& snapshot);
+  // userns.cc. Sorted by pod UID. kDamaged: a row can't be read, or is missing; likewise the next.
+  Result<std::vector<internal::HostIds>> HostIdsIn(
+      const internal::ReaderPool::Lease& snapshot) const;
+  Result<PoolUse> CountHostIds(const internal::ReaderPool::Lease& snapshot);
   std::mutex counted_mutex;
   std::optional<internal::RecordCounts> counted_records;  // guarded by counted_mutex; likewise:
-  std::optional<internal::IdRangeCounts> counted_ranges;
+  std::optional<std::pair<internal::TableDigest, PoolUse>> counted_host_ids;
   std::atomic<std::uint64_t> id_range_failures{0};
   internal::WriteBackCounts write_back_counts;
   internal::PullCounts pull_counts;

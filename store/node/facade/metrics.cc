@@ -118,27 +118,6 @@ class Writer {
   std::vector<MetricFamily> families_;
 };
 
-Result<internal::IdRangeCounts> CountIdRanges(const NodeStore& store, NodeStore::Impl& impl) {
-  internal::IdRangeCounts counts;
-  {
-    const ReaderPool::Lease snapshot = impl.Read();
-    if (!snapshot) return impl.NoSnapshot(snapshot, "the ID mappings");
-    counts.of_mappings = snapshot.state().digest(Table::kUsernsMappings);
-    counts.of_held = snapshot.state().digest(Table::kUsernsHeld);
-  }
-  const std::scoped_lock lock(impl.counted_mutex);
-  std::optional<internal::IdRangeCounts>& counted = impl.counted_ranges;
-  if (counted && counted->of_mappings == counts.of_mappings && counted->of_held == counts.of_held) {
-    return *counted;
-  }
-  auto statistics = TRY(store.GetUserNamespaceStatistics());
-  counts.free = statistics.free;
-  counts.used = statistics.used;
-  counts.refused = !statistics.refused_because.empty();
-  counted = counts;
-  return counts;
-}
-
 // What gauges say, read before any is written.
 struct Held {
   StoreCounts counts = {};
@@ -146,7 +125,7 @@ struct Held {
   std::array<std::uint64_t, kMaxTrustKinds> distrust{};  // [0]: of kinds that nobody here knows
   std::uint64_t presumed = 0;
   std::array<std::uint64_t, 4> open_pulls{};  // by PullState; [0]: of anything
-  std::optional<internal::IdRangeCounts> ranges = {};
+  std::optional<PoolUse> ranges = {};
 };
 
 Result<Held> ReadHeld(const NodeStore& store, NodeStore::Impl& impl) {
@@ -174,7 +153,7 @@ Result<Held> ReadHeld(const NodeStore& store, NodeStore::Impl& impl) {
       ++held.open_pulls[!pull.anything && state < held.open_pulls.size() ? state : 0];
     }
   }
-  if (impl.user_namespaces.enabled) held.ranges = TRY(CountIdRanges(store, impl));
+  if (impl.user_namespaces.enabled) held.ranges = TRY(store.GetUserNamespaceStatistics());
   return held;
 }
 
@@ -323,7 +302,7 @@ void WriteIdRanges(const Held& held, Writer& out) {
   out.Series({{"state", "used"}}, held.ranges->used);
   out.Gauge("waybill_id_ranges_refused",
             "Whether no new range is handed out, since that of a held pod is not known.",
-            held.ranges->refused);
+            held.ranges->refused_because.empty() ? 0 : 1);
 }
 
 void WriteDatabase(const StoreCounts& counts, Writer& out) {

@@ -43,6 +43,9 @@ Result<StoreCounts> NodeStore::GetStatistics() const {
     statistics.nondefault_handler_records = records.nondefault();
     statistics.ledger_entries = records.preloaded;
     statistics.spellings = records.with_aliases;
+    const PoolUse host_ids = TRY(impl_->CountHostIds(snapshot));
+    statistics.id_mappings = host_ids.allocations;
+    statistics.held_pods = host_ids.held_pods;
     statistics.distrustful = state.distrustful;
     statistics.map_bytes = info.map_bytes;
     statistics.used_bytes = (info.last_page + 1) * info.page_size;

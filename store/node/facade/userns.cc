@@ -14,17 +14,18 @@
 #include "store/images/list_token.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
+#include "store/node/userns/host_ids.h"
 #include "store/node/userns/import.h"
-#include "store/node/userns/lost_ranges.h"
-#include "store/node/userns/reconcile.h"
 
 namespace waybill {
 
-using internal::HashKey, internal::Lookup, internal::Payload, internal::QuoteForMessage,
-    internal::ReaderPool, internal::ShownPodUid, internal::StoreTxn, internal::Table,
-    internal::UserNamespaceSupport;
+using internal::HashKey, internal::HostIds, internal::Lookup, internal::Payload,
+    internal::QuoteForMessage, internal::ReaderPool, internal::ShownPodUid, internal::StoreTxn,
+    internal::Table, internal::UserNamespaceSupport;
 
 namespace {
+
+constexpr std::string_view kIdMappings = "the ID mappings";
 
 UserNamespace PodMode(const IdMapping& mapping) {
   return {NamespaceMode::kPod, IdMappings(mapping), IdMappings(mapping)};
@@ -54,46 +55,44 @@ Error NeverTold() {
       Hint::kLoadHandlers};
 }
 
-// nullopt: the snapshot has no mapping of the pod.
-struct Found {
-  IdMapping mapping;
-  Payload payload;  // lives as long as the snapshot
-};
-Result<std::optional<Found>> Find(const NodeStore::Impl& impl, const ReaderPool::Lease& snapshot,
-                                  std::string_view pod_uid) {
-  const internal::Key16 key = HashKey(pod_uid, snapshot.seed());
+// nullopt: nothing is known of the pod. kConflict: it is held.
+Result<std::optional<HostIds>> Find(const NodeStore::Impl& impl, const ReaderPool::Lease& snapshot,
+                                    std::string_view pod_uid) {
   Payload payload;
-  if (snapshot.state().digest(Table::kUsernsHeld).count > 0) {
-    const Lookup found = snapshot.Get(Table::kUsernsHeld, key, payload);
-    if (found == Lookup::kFound) {
-      const auto held = internal::DecodeUsernsHeld(payload);
-      if (held && held->pod.pod_uid == pod_uid) return internal::IsHeld(held->pod);
+  const Lookup found = snapshot.Get(Table::kHostIds, HashKey(pod_uid, snapshot.seed()), payload);
+  if (found == Lookup::kAbsent) return std::optional<HostIds>();
+  auto row = found == Lookup::kFound ? internal::DecodeHostIds(payload) : std::nullopt;
+  if (!row || row->pod_uid != pod_uid) return impl.Unreadable(kIdMappings);
+  if (row->held) return internal::IsHeld(*row->held);
+  return row;
+}
+
+PodMapping Related(const UserNamespaceOptions& options, HostIds row) {
+  const IdMapping mapping = row.mapping();
+  return {.pod_uid = std::move(row.pod_uid),
+          .host_id = mapping.host_id,
+          .length = mapping.length,
+          .created = row.created,
+          .relation = options.enabled
+                          ? internal::RelationTo(options.pool, mapping.host_id, mapping.length)
+                          : PoolRelation::kInPool};
+}
+
+// What is known of host IDs after opening.
+void Describe(const std::vector<HostIds>& rows, const UserNamespaceOptions& options,
+              IdMappingReport& report) {
+  const PoolUse use = internal::UseOf(rows, options);
+  report.allocations = use.allocations;
+  report.held_pods = use.held_pods;
+  report.refused_because = use.refused_because;
+  report.outside_pool = use.outside_pool;
+  report.other_length = use.other_length;
+  for (const HostIds& row : rows) {
+    const bool is_off = row.has_range() && Related(options, row).relation != PoolRelation::kInPool;
+    if (is_off && report.off_pool.size() < internal::kMaxNamedProblems) {
+      report.off_pool.push_back(row.pod_uid);
     }
-    if (found != Lookup::kAbsent) return impl.Unreadable("the held pods");
   }
-  const Lookup found = snapshot.Get(Table::kUsernsMappings, key, payload);
-  if (found == Lookup::kAbsent) return std::optional<Found>();
-  const auto mapping =
-      found == Lookup::kFound ? internal::MappingOf(payload, pod_uid) : std::nullopt;
-  if (!mapping) return impl.Unreadable("the ID mappings");
-  return std::optional(Found{*mapping, payload});
-}
-
-std::optional<PodMapping> DecodeAllocation(Payload payload) {
-  auto mapping = internal::DecodeUsernsMapping(payload);
-  if (!mapping) return std::nullopt;
-  return PodMapping{std::move(mapping->pod_uid), mapping->host_id, mapping->length,
-                    mapping->created, PoolRelation::kInPool};
-}
-
-std::optional<QuarantinedPod> DecodeHeldPod(Payload payload) {
-  auto held = internal::DecodeUsernsHeld(payload);
-  return held ? std::optional(std::move(held->pod)) : std::nullopt;
-}
-
-void Relate(const UserNamespaceOptions& options, PodMapping& allocation) {
-  if (!options.enabled) return;
-  allocation.relation = internal::RelationTo(options.pool, allocation.host_id, allocation.length);
 }
 
 void AddTo(CleanUpReport& sum, CleanUpReport step) {
@@ -142,10 +141,15 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const NodeStoreOptions& opt
   return committer->Run([&](StoreTxn& txn) -> Result<void> {
     IdMappingReport& userns = report.user_namespaces;
     userns = before;  // the change may run twice
-    if (auto r = internal::ReconcileUserNamespaces(txn, userns); !r) return r;
-    if (auto r = internal::ImportUserNamespaces(txn, files, userns); !r) return r;
-    if (were_read) TRY(internal::ReleaseAfterImport(txn));
-    return internal::DescribeUserNamespaces(txn, user_namespaces, userns);
+    TRY(internal::HoldOverlapping(txn, userns));
+    TRY(internal::ImportUserNamespaces(txn, files, userns));
+    const auto unknown = TRY(internal::FindHostIds(txn, {}));
+    if (were_read && unknown && internal::IsUntilImport(*unknown)) {
+      TRY(internal::EraseHostIds(txn, {}));
+    }
+    const auto rows = TRY(internal::ReadHostIds(txn));
+    Describe(rows, user_namespaces, userns);
+    return {};
   });
 }
 
@@ -156,7 +160,7 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
     TRY(internal::CheckPodUid(request.pod_uid));
     {
       const ReaderPool::Lease snapshot = impl_->Read();
-      if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
+      if (!snapshot) return impl_->NoSnapshot(snapshot, kIdMappings);
       switch (internal::LookUpUserNamespaces(snapshot, request.runtime_handler)) {
         case UserNamespaceSupport::kYes:
           break;
@@ -171,13 +175,12 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
       }
       auto found = TRY(Find(*impl_, snapshot, request.pod_uid));
       if (found) {
-        TRY(internal::CheckLength(request, found->mapping));
-        const bool may_be_collected =
-            impl_->is_owner() && internal::StampOf(found->payload) <= impl_->last_token.load();
+        TRY(internal::CheckLength(request, found->mapping()));
+        const bool may_be_collected = impl_->is_owner() && found->stamp <= impl_->last_token.load();
         // A pod's files outlive a power cut, so its range must, too.
         const bool is_durable = !impl_->is_owner() || snapshot.state().commit_sequence <=
                                                           impl_->committer->durable_sequence();
-        if (!may_be_collected && is_durable) return PodMode(found->mapping);
+        if (!may_be_collected && is_durable) return PodMode(found->mapping());
       }
     }
     auto mapping = TRY(WriteAndGet(*impl_, [&](StoreTxn& txn) {
@@ -196,18 +199,13 @@ Result<PodMapping> NodeStore::GetUserNamespace(std::string_view pod_uid) const {
   return Guarded([&]() -> Result<PodMapping> {
     TRY(internal::CheckPodUid(pod_uid));
     const ReaderPool::Lease snapshot = impl_->Read();
-    if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
+    if (!snapshot) return impl_->NoSnapshot(snapshot, kIdMappings);
     auto found = TRY(Find(*impl_, snapshot, pod_uid));
     if (!found) {
-      if (!snapshot.CountIsTrue(Table::kUsernsMappings)) {
-        return impl_->Unreadable("the ID mappings");
-      }
+      if (!snapshot.CountIsTrue(Table::kHostIds)) return impl_->Unreadable(kIdMappings);
       return Error{ErrorCode::kNotFound, "pod " + ShownPodUid(pod_uid) + " has no ID mapping"};
     }
-    auto allocation = DecodeAllocation(found->payload);
-    if (!allocation) return impl_->Unreadable("the ID mappings");
-    Relate(impl_->user_namespaces, *allocation);
-    return *std::move(allocation);
+    return Related(impl_->user_namespaces, *std::move(found));
   });
 }
 
@@ -217,7 +215,7 @@ Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
   // The empty UID is the key of lost ranges.
   if (!checked && pod_uid.empty()) return checked.error();
   const auto release = [&](StoreTxn& txn) -> Result<bool> {
-    auto released = impl_->allocator->Release(txn, pod_uid);
+    auto released = internal::EraseHostIds(txn, pod_uid);
     // An imported directory may have had such a name: its range can be released.
     if (released && !*released && !checked) return checked.error();
     return released;
@@ -228,20 +226,26 @@ Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
 }
 
 Result<std::vector<PodMapping>> NodeStore::ListUserNamespaces() const {
-  auto all = ListTable(*impl_, Table::kUsernsMappings, "the ID mappings", DecodeAllocation);
-  if (!all) return all;
-  for (PodMapping& one : *all) Relate(impl_->user_namespaces, one);
-  std::sort(all->begin(), all->end(),
-            [](const auto& a, const auto& b) { return a.host_id < b.host_id; });
-  return all;
+  return Guarded([&]() -> Result<std::vector<PodMapping>> {
+    auto rows = TRY(impl_->HostIdsIn(impl_->Read()));
+    std::vector<PodMapping> mappings;
+    for (HostIds& row : rows) {
+      if (row.has_range()) mappings.push_back(Related(impl_->user_namespaces, std::move(row)));
+    }
+    std::ranges::sort(mappings, {}, &PodMapping::host_id);
+    return mappings;
+  });
 }
 
 Result<std::vector<QuarantinedPod>> NodeStore::ListHeldPods() const {
-  auto pods = ListTable(*impl_, Table::kUsernsHeld, "the held pods", DecodeHeldPod);
-  if (!pods) return pods;
-  std::sort(pods->begin(), pods->end(),
-            [](const QuarantinedPod& a, const QuarantinedPod& b) { return a.pod_uid < b.pod_uid; });
-  return pods;
+  return Guarded([&]() -> Result<std::vector<QuarantinedPod>> {
+    auto rows = TRY(impl_->HostIdsIn(impl_->Read()));
+    std::vector<QuarantinedPod> pods;
+    for (HostIds& row : rows) {
+      if (row.held) pods.push_back(*std::move(row.held));
+    }
+    return pods;
+  });
 }
 
 Result<CleanUpReport> NodeStore::CleanUpUserNamespaces(const std::vector<std::string>& existing,
@@ -292,45 +296,28 @@ Result<void> NodeStore::AdoptUserNamespace(std::string_view pod_uid, std::uint64
 
 Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) {
   return WriteAndGet(
-      *impl_, [](StoreTxn& txn) { return internal::EraseHeld(txn, {}); }, options);
+      *impl_, [](StoreTxn& txn) { return internal::EraseHostIds(txn, {}); }, options);
 }
 
 Result<PoolUse> NodeStore::GetUserNamespaceStatistics() const {
-  return Guarded([&]() -> Result<PoolUse> {
-    const ReaderPool::Lease snapshot = impl_->Read();
-    auto mappings = TRY(ListIn(*impl_, snapshot, Table::kUsernsMappings, "the ID mappings",
-                               internal::DecodeUsernsMapping));
-    auto held = TRY(
-        ListIn(*impl_, snapshot, Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld));
+  return Guarded([&] { return impl_->CountHostIds(impl_->Read()); });
+}
 
-    const UserNamespaceOptions& options = impl_->user_namespaces;
-    PoolUse statistics;
-    statistics.enabled = options.enabled;
-    statistics.pool = options.pool;
-    statistics.allocations = mappings.size();
-    statistics.held_pods = held.size();
-    statistics.refused_because = internal::WhyRefused(held);
-    if (!options.enabled) return statistics;
-    internal::BlockSet taken;
-    for (const internal::UsernsMapping& mapping : mappings) {
-      taken.Add(internal::BlocksOf(mapping.host_id, mapping.length));
-      const auto relation = internal::RelationTo(options.pool, mapping.host_id, mapping.length);
-      if (relation == PoolRelation::kOutsidePool) ++statistics.outside_pool;
-      if (relation == PoolRelation::kOtherLength) ++statistics.other_length;
-    }
-    internal::AddHeld(held, taken);
-    const internal::Slots slots = internal::SlotsOf(options.pool);
-    statistics.ranges = slots.count;
-    std::uint32_t run = 0;
-    for (std::uint32_t slot = 0; slot < slots.count; ++slot) {
-      const bool free = !taken.HasAnyOf(slots.At(slot));
-      run = free ? run + 1 : 0;
-      statistics.free += free ? 1 : 0;
-      statistics.largest_free_run = std::max<std::uint64_t>(statistics.largest_free_run, run);
-    }
-    statistics.used = statistics.ranges - statistics.free;
-    return statistics;
-  });
+Result<std::vector<HostIds>> NodeStore::Impl::HostIdsIn(const ReaderPool::Lease& snapshot) const {
+  auto rows = ListIn(*this, snapshot, Table::kHostIds, kIdMappings, internal::DecodeHostIds);
+  if (rows) std::ranges::sort(*rows, {}, &HostIds::pod_uid);
+  return rows;
+}
+
+Result<PoolUse> NodeStore::Impl::CountHostIds(const ReaderPool::Lease& snapshot) {
+  if (!snapshot) return NoSnapshot(snapshot, kIdMappings);
+  const internal::TableDigest& digest = snapshot.state().digest(Table::kHostIds);
+  const std::scoped_lock lock(counted_mutex);
+  if (counted_host_ids && counted_host_ids->first == digest) return counted_host_ids->second;
+  const auto rows = TRY(HostIdsIn(snapshot));
+  const PoolUse use = internal::UseOf(rows, user_namespaces);
+  counted_host_ids = {digest, use};
+  return use;
 }
 
 }  // namespace waybill

@@ -9,21 +9,6 @@
 
 namespace waybill::internal {
 
-Key16 BlockKey(std::uint32_t block) {
-  Key16 key = Key16::OfName("userns-block");
-  for (std::size_t i = 0; i < 4; ++i) key.bytes[15 - i] = static_cast<std::byte>(block >> 8 * i);
-  return key;
-}
-
-std::optional<std::uint32_t> BlockOf(const Key16& key) {
-  std::uint32_t block = 0;
-  for (std::size_t i = 12; i < 16; ++i) {
-    block = block << 8 | std::to_integer<std::uint32_t>(key.bytes[i]);
-  }
-  if (key != BlockKey(block)) return std::nullopt;
-  return block;
-}
-
 Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
                     std::uint64_t seed) {
   char identity[33];

@@ -12,10 +12,7 @@
 //   runtime-handlers   XXH3-128 of the name
 //   revocations----1   XXH3-128 of the kind and three parts, each after its length
 //   streaming-tokens   the first 16 bytes of the token's SHA-256. Not hashed: tokens are random
-//   userns-mappings1   XXH3-128 of the pod UID
-//   userns-blocks--1   "userns-block" and the block's number, 4 bytes big-endian. Not hashed: a
-//                      block has one place in the table, so one tenant
-//   userns-held----1   XXH3-128 of the pod UID
+//   host-ids-------1   XXH3-128 of the pod UID
 //   main table         a fixed name of 16 bytes
 //
 // All hashes are seeded with Identity.hash_seed and written big-endian, as XXH128_canonical does.
@@ -25,7 +22,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -36,11 +32,6 @@ namespace waybill::internal {
 
 Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
                     std::uint64_t seed);
-
-// Keys sort as their blocks do.
-Key16 BlockKey(std::uint32_t block);
-// nullopt: not the key of a block.
-std::optional<std::uint32_t> BlockOf(const Key16& key);
 
 // The pulls of one image string share the first bytes of their keys.
 inline constexpr std::size_t kImageKeyBytes = 8;

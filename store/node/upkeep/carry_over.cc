@@ -12,12 +12,6 @@ namespace waybill::internal {
 
 namespace {
 
-// Opening reconciles them.
-bool IsOfIdRanges(Table table) {
-  return table == Table::kUsernsMappings || table == Table::kUsernsBlocks ||
-         table == Table::kUsernsHeld;
-}
-
 // An existing value under the key stays.
 Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   const auto key = spec.key_of(payload, txn.seed());
@@ -56,14 +50,12 @@ Result<void> CarryOne(Images& images, const TableSpec& spec, Payload payload,
       return pull ? CarryPull(txn, *pull) : Result<void>();
     }
     case Table::kStreamingTokens:  // an older copy has some that opened a stream since
+    case Table::kHostIds:          // CarryHostIds
       return {};
     case Table::kQuarantine:  // these only close images, or open none by themselves
     case Table::kImported:
     case Table::kRuntimeHandlers:
     case Table::kRevocations:
-    case Table::kUsernsMappings:
-    case Table::kUsernsBlocks:
-    case Table::kUsernsHeld:
       break;
   }
   return CarryValue(txn, spec, payload);
@@ -77,7 +69,6 @@ Result<Carried> CarryOver(Images& images, const Salvaged& salvaged, const CarryR
   // First, so that no record brings back what was forgotten.
   TRY(CarryRevocations(txn, salvaged));
   for (const TableSpec& spec : kTables) {
-    if (IsOfIdRanges(spec.table)) continue;
     for (const auto& payload : salvaged.of(spec.table)) {
       TRY(CarryOne(images, spec, payload, rules, carried));
     }
@@ -99,19 +90,11 @@ Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
   return {};
 }
 
-Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged) {
-  for (const TableSpec& spec : kTables) {
-    if (!IsOfIdRanges(spec.table)) continue;
-    for (const auto& payload : salvaged.of(spec.table)) TRY(CarryValue(txn, spec, payload));
+Result<void> CarryHostIds(StoreTxn& txn, const Salvaged& salvaged) {
+  for (const auto& payload : salvaged.of(Table::kHostIds)) {
+    TRY(CarryValue(txn, SpecOf(Table::kHostIds), payload));
   }
   return {};
-}
-
-bool HasAllIdRanges(const Salvaged& salvaged, const State& state) {
-  const auto whole = [&](Table table) { return salvaged.Has(table, state); };
-  // The table of blocks says which pod has which range, too.
-  return whole(Table::kUsernsHeld) &&
-         (whole(Table::kUsernsMappings) || whole(Table::kUsernsBlocks));
 }
 
 }  // namespace waybill::internal

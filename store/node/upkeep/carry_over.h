@@ -36,10 +36,8 @@ Result<Carried> CarryOver(Images& images, const Salvaged& salvaged, const CarryR
 // What was forgotten. Before records are stored, which are then stored without it.
 Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged);
 
-// Host ID ranges, unchanged: opening reconciles them. Existing keys keep their values.
-Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);
-// Whether they include every range of `state`, for any pod.
-bool HasAllIdRanges(const Salvaged& salvaged, const State& state);
+// Host IDs, unchanged: opening finds rows that overlap. Existing keys keep their values.
+Result<void> CarryHostIds(StoreTxn& txn, const Salvaged& salvaged);
 
 }  // namespace waybill::internal
 

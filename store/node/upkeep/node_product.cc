@@ -18,10 +18,9 @@
 #include "store/images/pull_row.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/typed_tables.h"
-#include "store/node/records/userns_tables.h"
 #include "store/node/upkeep/carry_over.h"
 #include "store/node/upkeep/restore_ranges.h"
-#include "store/node/userns/lost_ranges.h"
+#include "store/node/userns/host_ids.h"
 
 namespace waybill::internal {
 
@@ -49,9 +48,9 @@ Result<void> DropWhatOpens(StoreTxn& txn, OpeningReport& report) {
   return {};
 }
 
-Result<void> RebuildRanges(StoreTxn& txn, const Rebuilding& from) {
-  TRY(CarryIdRanges(txn, from.salvaged));
-  const bool lost = !from.newest || !HasAllIdRanges(from.salvaged, *from.state);
+Result<void> RebuildHostIds(StoreTxn& txn, const Rebuilding& from) {
+  TRY(CarryHostIds(txn, from.salvaged));
+  const bool lost = !from.newest || !from.HasAll(Table::kHostIds);
   return lost ? HoldLostRanges(txn, from.reason) : Result<void>();
 }
 
@@ -280,7 +279,7 @@ class Node final : public Product {
     report.records_carried = carried.records;
     report.records_without_credentials = carried.records_without_credentials;
     report.intents_carried = carried.intents;
-    return RebuildRanges(txn, from);
+    return RebuildHostIds(txn, from);
   }
 
   Error ReplacesOnlyOwn(const std::filesystem::path& backup) const override {
@@ -319,11 +318,7 @@ class Node final : public Product {
     auto known = replaced.sequence() >= from.state.commit_sequence ? ReplacedRanges::kNewer
                                                                    : ReplacedRanges::kMayBeOlder;
     if (replaced.current) known = ReplacedRanges::kWhole;
-    TRY(RestoreIdRanges(txn, replaced.values, known, from.values, from.reason, report));
-    report.id_mappings = txn.state().digest(Table::kUsernsMappings).count;
-    auto lost = TRY(FindHeld(txn, {}));
-    report.id_ranges_lost = lost.has_value();
-    return {};
+    return RestoreHostIds(txn, replaced.values, known, from.values, from.reason, report);
   }
 
   Result<void> DropStale(StoreTxn& txn, const std::string& why,

@@ -1,4 +1,4 @@
-// Which pods keep which ID ranges when a backup replaces a store.
+// Which pods keep which host IDs when a backup replaces a store.
 
 #ifndef WAYBILL_STORE_NODE_UPKEEP_RESTORE_RANGES_H_
 #define WAYBILL_STORE_NODE_UPKEEP_RESTORE_RANGES_H_
@@ -13,7 +13,7 @@
 
 namespace waybill::internal {
 
-// What the mappings of a replaced store say.
+// What the rows of a replaced store say.
 enum class ReplacedRanges : std::uint8_t {
   kWhole,       // it is sound, and no range was handed out since
   kNewer,       // they are newer than the backup's
@@ -21,21 +21,19 @@ enum class ReplacedRanges : std::uint8_t {
 };
 
 // Pods live with the ranges that the replaced store gave them, so those of `replaced` are carried
-// over first. If it is whole, and has neither lost ranges itself nor a kubelet's to take over,
-// mappings that only the backup has were released after it, and are dropped. Otherwise, a mapping
-// of the backup
+// over first. If it is whole, and has neither lost ranges itself nor a kubelet's to take over, what
+// only the backup has was released after it, and is dropped. Otherwise, of the backup's pods
 //
-//   whose pod has no mapping       is kept
-//   whose pod has another mapping  is dropped: the other one is newer
-//   whose pod is held, or whose    makes the pod held with that range, too
-//     range may be another pod's
+//   that `replaced` does not know   the row is kept; if another pod has or may have some of the
+//                                   range, the pod is held with it
+//   that are held                   are held with the backup's range, too
+//   that have another range         that stays: it is newer
 //
-// and ranges stay lost, or the kubelet's to be taken over. If `replaced` may be older, two mappings
-// that contradict each other are both unverified: their pods are held. Fills the ID mapping fields
-// of `report`.
-Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRanges known,
-                             const Salvaged& backup, std::string_view reason,
-                             RestoreReport& report);
+// and ranges stay lost, or the kubelet's to be taken over. If `replaced` may be older, pods of
+// ranges that contradict each other are held with all of them. Fills the ID mapping fields of
+// `report`.
+Result<void> RestoreHostIds(StoreTxn& txn, const Salvaged& replaced, ReplacedRanges known,
+                            const Salvaged& backup, std::string_view reason, RestoreReport& report);
 
 }  // namespace waybill::internal
 

@@ -1,21 +1,13 @@
 #include "store/node/userns/allocator.h"
 
-#include <algorithm>
-#include <map>
 #include <utility>
 
 #include "store/base/quote.h"
 #include "store/base/try.h"
-#include "store/node/records/keys.h"
-#include "store/node/records/userns_tables.h"
 
 namespace waybill::internal {
 
 namespace {
-
-std::string Name(const QuarantinedPod& held) {
-  return held.pod_uid.empty() ? "unknown pods" : "pod " + ShownPodUid(held.pod_uid);
-}
 
 Error Full(const IdPool& pool, const Slots& slots) {
   return {ErrorCode::kLimitExceeded,
@@ -41,18 +33,6 @@ Error HasAnother(std::string_view pod_uid, const std::string& what) {
           "a mapping can't change under its pod: release it once the pod is gone"};
 }
 
-// The first held pod, other than `pod_uid` itself, whose ranges overlap `blocks`.
-const QuarantinedPod* Overlapping(const std::vector<UsernsHeld>& held, BlockRange blocks,
-                                  std::string_view pod_uid) {
-  for (const UsernsHeld& one : held) {
-    if (one.pod.pod_uid == pod_uid) continue;
-    for (const HostIdRange& range : one.pod.ranges) {
-      if (BlocksOf(range.first, range.length).Overlaps(blocks)) return &one.pod;
-    }
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 Error IsHeld(const QuarantinedPod& held) {
@@ -72,23 +52,6 @@ Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& m
                                          ", not " + std::to_string(*request.length));
 }
 
-std::string WhyRefused(const std::vector<UsernsHeld>& held) {
-  for (const UsernsHeld& one : held) {
-    if (!one.pod.ranges.empty()) continue;
-    return "the range of " + Name(one.pod) + " is not known (" + one.pod.reason +
-           "), and could be handed out twice";
-  }
-  return {};
-}
-
-void AddHeld(const std::vector<UsernsHeld>& held, BlockSet& blocks) {
-  for (const UsernsHeld& one : held) {
-    for (const HostIdRange& range : one.pod.ranges) {
-      blocks.Add(BlocksOf(range.first, range.length));
-    }
-  }
-}
-
 Allocator::Allocator(const UserNamespaceOptions& options, std::uint64_t start)
     : pool_(options.pool) {
   // If user namespaces are off, it only releases.
@@ -99,13 +62,12 @@ Allocator::Allocator(const UserNamespaceOptions& options, std::uint64_t start)
 
 Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request,
                                          std::uint64_t token) {
-  auto held = TRY(FindHeld(txn, request.pod_uid));
-  if (held) return IsHeld(held->pod);
-  auto found = TRY(FindMapping(txn, request.pod_uid));
+  auto found = TRY(FindHostIds(txn, request.pod_uid));
   if (found) {
-    const IdMapping mapping{found->host_id, 0, found->length};
+    if (found->held) return IsHeld(*found->held);
+    const IdMapping mapping = found->mapping();
     TRY(CheckLength(request, mapping));
-    if (found->stamp <= token) TRY(StampAnew(txn, *std::move(found)));
+    if (found->stamp <= token) TRY(PutHostIds(txn, *std::move(found)));
     return mapping;
   }
   if (request.length && *request.length != pool_.ids_per_pod) {
@@ -114,116 +76,82 @@ Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceReque
                      std::to_string(*request.length) + "; nothing was changed",
                  "the pool's IDs per pod decide"};
   }
-  return Create(txn, request.pod_uid);
+  return Create(txn, std::string(request.pod_uid));
 }
 
-// The table is read in order, so the blocks between two entries are free.
-Result<std::optional<std::uint32_t>> Allocator::FindFree(const StoreTxn& txn,
-                                                         const BlockSet& held_blocks,
-                                                         std::uint32_t from,
-                                                         std::uint32_t end) const {
-  std::uint32_t slot = from;
-  // Whether a slot before `block` is not held; `slot` is then the first of them.
-  const auto is_free_before = [&](std::uint32_t block) {
-    for (; slot < end && slots_.At(slot).end() <= block; ++slot) {
-      if (!held_blocks.HasAnyOf(slots_.At(slot))) return true;
-    }
-    return false;
-  };
-  bool found = false;
-  const auto visit = [&](const Key16& key, Payload) -> Result<bool> {
-    const auto block = BlockOf(key);
-    if (!block) return true;
-    found = is_free_before(*block);
-    if (found || slot >= end) return false;
-    if (slots_.At(slot).first <= *block) ++slot;
-    return true;
-  };
-  TRY(txn.ForEachFrom(Table::kUsernsBlocks, BlockKey(slots_.At(from).first), visit));
-  if (!found && !is_free_before(kBlocks)) return std::optional<std::uint32_t>();
-  return std::optional(slot);
-}
-
-Result<IdMapping> Allocator::Create(StoreTxn& txn, std::string_view pod_uid) {
-  BlockSet held_blocks;
-  if (txn.state().digest(Table::kUsernsHeld).count > 0) {
-    auto held = TRY(ReadHeld(txn));
-    if (const std::string why = WhyRefused(held); !why.empty()) {
-      return Error{ErrorCode::kConflict,
-                   "no new ID mapping can be handed out: " + why,
-                   {},
-                   Hint::kSettleHeldPods};
-    }
-    AddHeld(held, held_blocks);
-  }
-  auto slot = FindFree(txn, held_blocks, next_, slots_.count);
-  if (slot && !*slot) slot = FindFree(txn, held_blocks, 0, next_);
-  if (!slot) return slot.error();
-  if (!*slot) return Full(pool_, slots_);
-  const BlockRange blocks = slots_.At(**slot);
-  const HostIdRange range{blocks.first * kIdsPerBlock, blocks.count * kIdsPerBlock};
-  auto tenant = TRY(StoreMapping(txn, pod_uid, range));
-  if (tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(*tenant));
-  next_ = **slot + 1 < slots_.count ? **slot + 1 : 0;
-  return IdMapping{static_cast<std::uint32_t>(range.first), 0,
-                   static_cast<std::uint32_t>(range.length)};
-}
-
-Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range) {
-  auto own = TRY(FindHeld(txn, pod_uid));
-  auto found = TRY(FindMapping(txn, pod_uid));
-  const bool has_it = found && found->host_id == range.first && found->length == range.length;
-  if (found && !has_it && !own) {
-    return HasAnother(pod_uid, ShownRange({found->host_id, found->length}));
-  }
-  auto held = TRY(ReadHeld(txn));
-  const BlockRange blocks = BlocksOf(range.first, range.length);
-  if (const QuarantinedPod* other = Overlapping(held, blocks, pod_uid)) {
-    return Taken(pod_uid, range, Name(*other));
-  }
-  if (!has_it) {
-    if (found) TRY(EraseMapping(txn, pod_uid));
-    auto tenant = TRY(StoreMapping(txn, pod_uid, range));
-    if (tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(*tenant));
-  }
-  if (own) TRY(EraseHeld(txn, pod_uid));
+Result<void> Allocator::SeeWhatIsTaken(const StoreTxn& txn) {
+  const TableDigest& now = txn.state().digest(Table::kHostIds);
+  if (of_ == now) return {};
+  of_.reset();
+  const auto rows = TRY(ReadHostIds(txn));
+  taken_ = {};
+  for (const HostIds& row : rows) AddTo(taken_, RangesOf(row));
+  refused_because_ = WhyRefused(rows);
+  of_ = now;
   return {};
 }
 
-Result<bool> Allocator::Release(StoreTxn& txn, std::string_view pod_uid) {
-  auto erased = TRY(EraseMapping(txn, pod_uid));
-  auto freed = TRY(EraseHeld(txn, pod_uid));
-  return erased || freed;
+Result<IdMapping> Allocator::Create(StoreTxn& txn, std::string pod_uid) {
+  TRY(SeeWhatIsTaken(txn));
+  if (!refused_because_.empty()) {
+    return Error{ErrorCode::kConflict,
+                 "no new ID mapping can be handed out: " + refused_because_,
+                 {},
+                 Hint::kSettleHeldPods};
+  }
+  for (std::uint32_t i = 0; i < slots_.count; ++i) {
+    const std::uint32_t slot = (next_ + i) % slots_.count;
+    const BlockRange blocks = slots_.At(slot);
+    if (taken_.HasAnyOf(blocks)) continue;
+    const HostIds row{.pod_uid = std::move(pod_uid),
+                      .range = {std::uint64_t{blocks.first} * kIdsPerBlock,
+                                std::uint64_t{blocks.count} * kIdsPerBlock},
+                      .created = txn.now()};
+    TRY(PutHostIds(txn, row));
+    taken_.Add(blocks);
+    of_ = txn.state().digest(Table::kHostIds);
+    next_ = slot + 1;
+    return row.mapping();
+  }
+  return Full(pool_, slots_);
+}
+
+Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range) {
+  auto found = TRY(FindHostIds(txn, pod_uid));
+  const bool has_it = found && found->range == range;
+  if (found && !has_it && !found->held) return HasAnother(pod_uid, ShownRange(found->range));
+  BlockSet blocks;
+  AddTo(blocks, {range});
+  const auto rows = TRY(ReadHostIds(txn));
+  for (const HostIds& other : rows) {
+    if (other.pod_uid == pod_uid || !HaveAnyOf(blocks, RangesOf(other))) continue;
+    return Taken(pod_uid, range, NameOfPod(other.pod_uid));
+  }
+  if (has_it && !found->held) return {};
+  const Timestamp created = has_it ? found->created : txn.now();
+  return PutHostIds(txn, {.pod_uid = std::string(pod_uid), .range = range, .created = created});
 }
 
 Result<CleanUpReport> Allocator::CleanUp(StoreTxn& txn,
                                          const std::unordered_set<std::string_view>& pods,
                                          std::uint64_t token, std::size_t most) {
-  auto mappings = TRY(ReadMappings(txn));
-  auto held = TRY(ReadHeld(txn));
-  // A pod may have a mapping and be held: the later of the two counts.
-  std::map<std::string, std::uint64_t> stamps;
-  for (UsernsMapping& mapping : mappings) stamps[std::move(mapping.pod_uid)] = mapping.stamp;
-  for (UsernsHeld& one : held) {
-    if (one.pod.pod_uid.empty()) continue;
-    std::uint64_t& stamp = stamps[std::move(one.pod.pod_uid)];
-    stamp = std::max(stamp, one.stamp);
-  }
+  auto rows = TRY(ReadHostIds(txn));
+  std::erase_if(rows, [](const HostIds& row) { return row.pod_uid.empty(); });
   CleanUpReport report;
-  report.examined = stamps.size();
-  for (const auto& [pod_uid, stamp] : stamps) {
-    if (pods.contains(pod_uid)) {
+  report.examined = rows.size();
+  for (const HostIds& row : rows) {
+    if (pods.contains(row.pod_uid)) {
       ++report.kept_in_lists;
       continue;
     }
-    if (stamp > token) {
+    if (row.stamp > token) {
       ++report.kept_newer;
       continue;
     }
     if (report.released == most) return report;
-    TRY(Release(txn, pod_uid));
+    TRY(EraseHostIds(txn, row.pod_uid));
     ++report.released;
-    if (report.released_pods.size() < kMaxNamedPods) report.released_pods.push_back(pod_uid);
+    if (report.released_pods.size() < kMaxNamedPods) report.released_pods.push_back(row.pod_uid);
   }
   return report;
 }

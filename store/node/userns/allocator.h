@@ -1,5 +1,5 @@
-// Hands out ranges and takes them back. The block table decides: it has room for one tenant per
-// block. Only the place to begin at is in memory, so a failed transaction leaves no wrong state.
+// Hands out ranges and takes them back. Which blocks are taken is made of the rows, and made anew
+// when the table's digest is another one. So a transaction that fails leaves no wrong state.
 
 #ifndef WAYBILL_STORE_NODE_USERNS_ALLOCATOR_H_
 #define WAYBILL_STORE_NODE_USERNS_ALLOCATOR_H_
@@ -9,11 +9,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
-#include <vector>
 
 #include "store/base/options.h"
 #include "store/engine/database/store_txn.h"
-#include "store/node/records/userns_tables.h"
+#include "store/node/userns/host_ids.h"
 #include "store/node/userns/pool.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
@@ -36,32 +35,27 @@ class Allocator {
                                 std::uint64_t token);
   // Errors: NodeStore::AdoptUserNamespace.
   Result<void> Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range);
-  // Returns whether the pod had a mapping or was held.
-  Result<bool> Release(StoreTxn& txn, std::string_view pod_uid);
   // Keeps `pods`, those of both lists. Releases at most `most`.
   Result<CleanUpReport> CleanUp(StoreTxn& txn, const std::unordered_set<std::string_view>& pods,
                                 std::uint64_t token, std::size_t most);
 
  private:
-  Result<IdMapping> Create(StoreTxn& txn, std::string_view pod_uid);
-  // The first free slot from `from` on and before `end`; nullopt: all are taken.
-  Result<std::optional<std::uint32_t>> FindFree(const StoreTxn& txn, const BlockSet& held_blocks,
-                                                std::uint32_t from, std::uint32_t end) const;
+  // The next slot after the last one that nobody has or may have.
+  Result<IdMapping> Create(StoreTxn& txn, std::string pod_uid);
+  Result<void> SeeWhatIsTaken(const StoreTxn& txn);
 
   IdPool pool_;
   Slots slots_;
-  std::uint32_t next_ = 0;  // the slot to look at first
+  std::uint32_t next_ = 0;         // the slot to look at first
+  std::optional<TableDigest> of_;  // of the table that these are made of:
+  BlockSet taken_;                 // what pods have or may have
+  std::string refused_because_;    // WhyRefused
 };
 
 // The pod is held: kConflict, with what to do.
 Error IsHeld(const QuarantinedPod& held);
 // kConflict: the length of `mapping` is not the one that the caller requires.
 Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping);
-
-void AddHeld(const std::vector<UsernsHeld>& held, BlockSet& blocks);
-
-// Why no new range can be handed out; empty: ranges can.
-std::string WhyRefused(const std::vector<UsernsHeld>& held);
 
 }  // namespace waybill::internal
 
