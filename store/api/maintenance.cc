@@ -17,6 +17,7 @@
 #include "store/base/try.h"
 #include "store/engine/database/uuid.h"
 #include "store/engine/recovery/backup.h"
+#include "store/engine/recovery/replace.h"
 #include "store/engine/recovery/open_store.h"
 #include "store/node/upkeep/node_product.h"
 #include "store/streaming/streaming_store.h"

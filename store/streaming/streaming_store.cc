@@ -73,54 +73,15 @@ Error NotFound() {
           "ask for the stream again: a token opens one, once, and not for long"};
 }
 
+constexpr internal::ProductWords kWords = {"streaming requests", "a store of streaming requests",
+                                           "a node's store, which takes no streaming requests",
+                                           "give streaming requests a directory of their own"};
+
 // Whatever is lost, no token is worth keeping: an older copy has some that opened a stream since.
 class StreamingProduct final : public internal::Product {
  public:
   internal::Purpose purpose() const override { return internal::Purpose::kStreaming; }
-  Error IsAnothers(const std::filesystem::path& directory) const override {
-    return {ErrorCode::kInvalidArgument,
-            directory.string() +
-                " has a node's store, which takes no streaming requests; nothing was changed",
-            "give streaming requests a directory of their own"};
-  }
-  bool outlives_loss() const override { return false; }
-
-  // It may have been a node's store.
-  Result<void> CheckLost(const std::string& trace) const override {
-    if (trace.empty()) return {};
-    return Error{
-        ErrorCode::kDamaged,
-        trace + ", and nothing says that it was for streaming requests; nothing was changed",
-        "if it was, remove the directory: every token is void in any case"};
-  }
-  Result<void> FillNew(StoreTxn&, const NodeStoreOptions&, const std::string&) const override {
-    return {};
-  }
-
-  Result<void> CheckRebuild(const internal::Salvaged& salvaged,
-                            const std::string& failure) const override {
-    if (salvaged.purpose() == internal::Purpose::kStreaming) return {};
-    return Error{
-        ErrorCode::kDamaged,
-        failure + ", and does not say that it is for streaming requests; nothing was changed",
-        "if it was for streaming requests, remove the directory: every token is void in any case"};
-  }
-  Result<void> FillRebuilt(StoreTxn&, const internal::Rebuilding&, OpeningReport&) const override {
-    return {};
-  }
-
-  Error ReplacesOnlyOwn(const std::filesystem::path& backup) const override {
-    return {ErrorCode::kConflict,
-            "the backup " + backup.string() +
-                " is of a store of streaming requests, and the store to be replaced is a node's; "
-                "nothing was changed",
-            "name the directory of the store that the backup was made of"};
-  }
-  Result<void> FillRestored(StoreTxn&, const internal::Restoring&,
-                            RestoreReport& report) const override {
-    report.streaming = true;
-    return {};
-  }
+  const internal::ProductWords& words() const override { return kWords; }
 };
 
 }  // namespace
@@ -237,7 +198,7 @@ Result<std::unique_ptr<StreamingStore>> StreamingStore::Observe(
   return internal::Guarded([&]() -> Result<std::unique_ptr<StreamingStore>> {
     std::unique_ptr<StreamingStore> store(new StreamingStore(
         {.directory = directory, .witness = Witness::None(), .boot_clock = std::move(boot_clock)}));
-    internal::SeenUnowned unused;
+    std::optional<internal::Inspection> unused;
     store->observed_ = TRY(internal::OpenAsObserver(directory, internal::StreamingProduct(),
                                                     {.needs_slot = needs_slot}, unused));
     const internal::OpenedDatabase& database = *store->observed_;

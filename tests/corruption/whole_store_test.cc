@@ -81,28 +81,30 @@ BOOST_AUTO_TEST_CASE(a_wiped_store_takes_no_credentials_from_old_files) {
   BOOST_TEST(store.Check(kImage, kRef2).pull);
 }
 
-BOOST_AUTO_TEST_CASE(data_removed_beside_its_lock_file_is_a_loss) {
-  store.Stop();
-  fs::remove(database());
-  fs::remove(store.witness());
-  BOOST_REQUIRE(fs::exists(store.directory() / "lock.mdb"));
-  store.Start();
-  CheckDistrust("data.mdb is gone");
-}
-
 // `rm` without -r leaves the directories.
-BOOST_AUTO_TEST_CASE(backups_alone_tell_of_a_store_that_was_lost) {
+BOOST_AUTO_TEST_CASE(each_trace_alone_tells_of_a_store_that_was_lost) {
   store.Stop();
   Must(MigrateStore({.directory = store.directory(), .to = 1}));
   store.Start();
   store.Stop();
-  for (const char* name : {"data.mdb", "lock.mdb", "owner.lock"}) {
-    fs::remove(store.directory() / name);
-  }
-  fs::remove(store.witness());
   BOOST_REQUIRE(!Must(BackupsOf(store.directory())).empty());
-  store.Start();
-  CheckDistrust("only backup/ is left");
+  CopyAside();
+  const std::string witness = ReadFile(store.witness());
+  for (const auto& [trace, why] :
+       {std::pair("lock.mdb", "data.mdb is gone"), std::pair("backup", "only backup/ is left"),
+        std::pair("commit.mark", "only commit.mark is left"),
+        std::pair("owner.lock", "only owner.lock is left"),
+        std::pair("", "the store that the witness tells of is gone")}) {
+    PutBack();
+    for (const auto& entry : fs::directory_iterator(store.directory())) {
+      if (entry.path().filename() != trace) fs::remove_all(entry.path());
+    }
+    fs::remove(store.witness());
+    if (*trace == '\0') WriteFile(store.witness(), witness);
+    store.Start();
+    CheckDistrust(why);
+    store.Stop();
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_older_copy_put_back_is_distrustful_and_opens_nothing) {

@@ -129,12 +129,12 @@ BOOST_AUTO_TEST_CASE(an_owner_that_has_not_walked_vouches_for_nothing) {
   WriteFile(scratch / "data.mdb", "");
   const internal::FileId id = Must(internal::FileIdOf(scratch / "data.mdb"));
   internal::OwnerLock owner = Must(internal::OwnerLock::Take(scratch.path()));
-  BOOST_TEST(!Must(internal::OwnerVouchesFor(scratch.path(), id)));
+  BOOST_TEST(!Must(internal::LookAtOwner(scratch.path())).VouchesFor(id));
   WriteFile(scratch / "owner.lock",
             "1 recovered " + std::to_string(id.device) + " " + std::to_string(id.inode) + "\n");
-  BOOST_TEST(!Must(internal::OwnerVouchesFor(scratch.path(), id)));
+  BOOST_TEST(!Must(internal::LookAtOwner(scratch.path())).VouchesFor(id));
   Must(owner.AnnounceRecovered(id, std::nullopt));
-  BOOST_TEST(Must(internal::OwnerVouchesFor(scratch.path(), id)));
+  BOOST_TEST(Must(internal::LookAtOwner(scratch.path())).VouchesFor(id));
   ExpectError(internal::OwnerLock::Take(scratch.path()), ErrorCode::kOwned);
 }
 

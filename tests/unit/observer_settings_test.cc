@@ -270,10 +270,11 @@ BOOST_AUTO_TEST_CASE(the_owner_of_a_moment_hides_no_settings) {
   node.Own(kAlways, "moment");
   BOOST_TEST(node.Opens(kNever, kClosed));
   node.Disown();
-  BOOST_TEST(!internal::SettingsOfOwner(node.directory()).has_value());
+  BOOST_TEST(!Must(internal::LookAtOwner(node.directory())).is_owned);
   const auto opening = Must(internal::OwnerLock::Take(node.directory()));
-  BOOST_TEST(internal::SettingsOfOwner(node.directory()).value().find("AlwaysVerify") !=
-             std::string::npos);
+  const auto owner = Must(internal::LookAtOwner(node.directory()));
+  BOOST_TEST(owner.is_owned);
+  BOOST_TEST(owner.settings.find("AlwaysVerify") != std::string::npos);
   BOOST_TEST(!node.Opens(kNever, kClosed));
 }
 

@@ -141,20 +141,6 @@ BOOST_AUTO_TEST_SUITE_END()
 // How a new database is put in place.
 BOOST_AUTO_TEST_SUITE(new_database)
 
-namespace {
-
-// Holds the lock that LMDB takes in each process with an open store. In another process, since
-// closing the file here would release it.
-ChildProcess::Serve SharedLock(const std::filesystem::path& path) {
-  struct flock lock {};
-  lock.l_type = F_RDLCK;
-  lock.l_len = 1;
-  const bool held = fcntl(open(path.c_str(), O_RDWR), F_SETLK, &lock) == 0;
-  return [held](const std::string&) { return std::string(held ? "held" : "refused"); };
-}
-
-}  // namespace
-
 // A lone lock.mdb shows that data.mdb was lost. If it were removed before the new database is in
 // place, a crash in between would let the next store be trusted.
 BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_place) {
@@ -174,28 +160,6 @@ BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_pla
   Must(internal::InstallDatabase(directory, made));
   BOOST_TEST(std::filesystem::exists(directory / "data.mdb"));
   BOOST_TEST(!std::filesystem::exists(directory / "lock.mdb"));
-}
-
-// A crash right after the new database is in place, while an observer of the old one lives: LMDB
-// then trusts lock.mdb.
-BOOST_FIXTURE_TEST_CASE(a_lock_file_of_another_database_is_replaced, ClosedStore) {
-  for (int i = 0; i < 5; ++i) {
-    Must(store->PutIntent({.image = "registry.example/" + std::to_string(i)}));
-  }
-  ScratchStore other(Mode::kStrict);
-  Must(other->PutIntent({.image = "registry.example/other"}));
-  other.Stop();
-  // By another process, and with its mutexes as an observer has them: LMDB may destroy them at
-  // closing (0.9.31 does).
-  const std::string copy = "cp " + (store.directory() / "lock.mdb").string() + " " +
-                           (other.directory() / "lock.mdb").string();
-  BOOST_REQUIRE(std::system(copy.c_str()) == 0);  // NOLINT(concurrency-mt-unsafe)
-  store.Stop();
-  ChildProcess observer([&] { return SharedLock(other.directory() / "lock.mdb"); });
-  BOOST_TEST_REQUIRE(observer.Ask("?") == "held");
-  other.Start();
-  BOOST_TEST(Must(other->HasIntent({.image = "registry.example/other"})));
-  BOOST_TEST(!other->recovery_report().distrustful);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

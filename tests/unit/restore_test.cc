@@ -97,7 +97,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
   BOOST_TEST((ReadFile(report.replaced_path) == replaced));
   BOOST_TEST(fs::exists(backup));
   BOOST_TEST(!fs::exists(directory() / "new.tmp"));
-  BOOST_TEST(!fs::exists(directory() / "lock.mdb"));
+  BOOST_TEST(fs::exists(directory() / "lock.mdb"));
 
   const auto inspection = InspectPath(database());
   BOOST_TEST_REQUIRE(inspection.sound, FirstFinding(inspection));
@@ -122,6 +122,19 @@ BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
   BOOST_TEST(opened.distrustful);
   BOOST_TEST(opened.distrust_reason == report.distrust_reason);
   BOOST_TEST(!Open().set_aside);
+}
+
+// There is a lock.mdb.
+BOOST_FIXTURE_TEST_CASE(a_reader_beside_takes_a_slot_and_keeps_no_owner_out, LivedOn) {
+  Must(RestoreStore(From(backup)));
+  ChildProcess reader([&]() -> ChildProcess::Serve {
+    std::shared_ptr<NodeStore> opened =
+        Must(NodeStore::Observe({.directory = directory(), .needs_slot = false}));
+    return [opened](const std::string&) { return std::string("reading"); };
+  });
+  BOOST_TEST(reader.Ask("are you?") == "reading");
+  Open([](NodeStore& store) { BOOST_TEST(Opens(store, "same", kSecretA)); });
+  reader.Wait();
 }
 
 BOOST_FIXTURE_TEST_CASE(a_backup_of_an_older_version_comes_back_as_the_newest, VersionedStore) {
@@ -152,19 +165,40 @@ BOOST_FIXTURE_TEST_CASE(a_backup_of_an_older_version_comes_back_as_the_newest, V
   BOOST_TEST((after == golden));
 }
 
-BOOST_FIXTURE_TEST_CASE(where_the_store_is_gone_no_credentials_are_believed, LivedOn) {
-  fs::remove(database());
-  const RestoreReport report = Must(RestoreStore(From(backup)));
-  BOOST_TEST(report.replaced_path.empty());
-  BOOST_TEST(report.records == 5U);
-  BOOST_TEST(report.records_without_credentials == 5U);
-  CheckSequenceBeyondWitness(*this);
-  const OpeningReport opened = Open([](NodeStore& store) {
-    for (const char* name : {"same", "revoked", "open", "new"}) {
-      BOOST_TEST(!Opens(store, name, kSecretA), name);
+BOOST_AUTO_TEST_CASE(where_the_replaced_store_proves_nothing_no_credentials_are_believed) {
+  const std::pair<const char*, void (*)(const LivedOn&)> kWays[] = {
+      {"gone", [](const LivedOn& store) { fs::remove(store.database()); }},
+      {"damaged",
+       [](const LivedOn& store) {
+         std::string damaged = ReadFile(store.database());
+         for (const std::size_t at : PlacesOf(damaged, NameOf("new"))) damaged[at + 9] = 'x';
+         WriteFile(store.database(), damaged);
+       }},
+      {"empty", [](const LivedOn& store) { WriteFile(store.database(), ""); }},
+      {"no database",
+       [](const LivedOn& store) { WriteFile(store.database(), std::string(50'000, 'x')); }},
+      {"without its witness", [](const LivedOn& store) { fs::remove(store.witness()); }}};
+  for (const auto& [name, change] : kWays) {
+    BOOST_TEST_CONTEXT(name) {
+      const LivedOn store;
+      change(store);
+      const bool is_there = fs::exists(store.database());
+      const std::string bytes = is_there ? ReadFile(store.database()) : "";
+      const RestoreReport report = Must(RestoreStore(store.From(store.backup)));
+      BOOST_TEST(report.records == 5U);
+      BOOST_TEST(report.records_without_credentials == 5U);
+      BOOST_TEST(report.replaced_path.empty() != is_there);
+      if (is_there) BOOST_TEST((ReadFile(report.replaced_path) == bytes));
+      if (!fs::exists(store.witness())) continue;
+      CheckSequenceBeyondWitness(store);
+      const OpeningReport opened = store.Open([](NodeStore& restored) {
+        for (const char* image : {"same", "revoked", "open", "new"}) {
+          BOOST_TEST(!Opens(restored, image, kSecretA), image);
+        }
+      });
+      BOOST_TEST(opened.findings.empty());
     }
-  });
-  BOOST_TEST(opened.findings.empty());
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(into_an_empty_directory, LivedOn) {
@@ -176,20 +210,6 @@ BOOST_FIXTURE_TEST_CASE(into_an_empty_directory, LivedOn) {
   BOOST_TEST(report.records_without_credentials == 5U);
   BOOST_TEST(report.replaced_path.empty());
   BOOST_TEST(!fs::exists(other.directory() / "quarantine"));
-}
-
-BOOST_FIXTURE_TEST_CASE(where_the_store_is_damaged_or_no_database, LivedOn) {
-  std::string damaged = ReadFile(database());
-  for (const std::size_t at : PlacesOf(damaged, NameOf("new"))) damaged[at + 9] = 'x';
-  for (const std::string& bytes : {damaged, std::string(), std::string(50'000, 'x')}) {
-    WriteFile(database(), bytes);
-    BOOST_TEST(!InspectPath(database()).sound);
-    const RestoreReport report = Must(RestoreStore(From(backup)));
-    BOOST_TEST(report.records_without_credentials == 5U);
-    BOOST_TEST((ReadFile(report.replaced_path) == bytes));
-    CheckSequenceBeyondWitness(*this);
-    BOOST_TEST(Open().findings.empty());
-  }
 }
 
 // The replaced store is itself an old copy, as the witness shows: its credentials prove nothing.

@@ -40,8 +40,16 @@ using KeyFunction = std::optional<Key16>(Payload payload, std::uint64_t seed);
 KeyFunction KeyOfImage, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, KeyOfImportedFile,
     KeyOfRuntimeHandler, KeyOfHostIds, KeyOfRevocation, KeyOfStreamingToken;
 
-// A new table needs a value of Table, an entry in kTables, a function for its keys, and a product
-// that says what of it is kept (store/node/upkeep/carry_over.cc).
+// What of a table is kept when a database takes the place of another (recovery/product.h).
+enum class Kept : std::uint8_t {
+  kNone,      // an older copy has values that were used since
+  kOfSource,  // it opens nothing by itself
+  kOfBoth,    // of the source and of what is replaced: it can only close
+  kProven,    // it opens: what is proven, or what the newest store that is replaced says, too
+  kOwnRules,  // images: what opens as kProven, what closes as kOfBoth; ranges of host IDs
+};
+
+// A new table needs a value of Table, an entry in kTables and a function for its keys.
 struct TableSpec {
   Table table;
   const char* name;  // 16 bytes, or LMDB would misalign the main table
@@ -51,27 +59,30 @@ struct TableSpec {
   // own version, which are read too: each form keeps the fields of the one before in their places.
   std::uint16_t form;
   KeyFunction* key_of;
+  Kept kept;
   std::uint64_t StoreCounts::*statistic;  // counts its values; may be null
 };
 
 // In the order of State.tables: those of a later version come last.
 inline constexpr auto kTables = std::to_array<TableSpec>({
-    {Table::kImages, "images---------1", RecordKind::kImage, 1, 2, KeyOfImage, nullptr},
-    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, 1, 2, KeyOfIntent,
+    {Table::kImages, "images---------1", RecordKind::kImage, 1, 2, KeyOfImage, Kept::kOwnRules,
+     nullptr},
+    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, 1, 2, KeyOfIntent, Kept::kOfBoth,
      &StoreCounts::intents},
     {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, 1, 1, KeyOfQuarantine,
-     &StoreCounts::quarantine_entries},
+     Kept::kOfBoth, &StoreCounts::quarantine_entries},
     {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, 1, 1, KeyOfPreloaded,
-     &StoreCounts::preloaded_records},
+     Kept::kProven, &StoreCounts::preloaded_records},
     {Table::kImported, "imported-files-1", RecordKind::kImportedFile, 1, 1, KeyOfImportedFile,
-     &StoreCounts::imported_files},
-    {Table::kHostIds, "host-ids-------1", RecordKind::kHostIds, 1, 1, KeyOfHostIds, nullptr},
+     Kept::kOfSource, &StoreCounts::imported_files},
+    {Table::kHostIds, "host-ids-------1", RecordKind::kHostIds, 1, 1, KeyOfHostIds, Kept::kOwnRules,
+     nullptr},
     {Table::kRevocations, "revocations----1", RecordKind::kRevocation, 1, 2, KeyOfRevocation,
-     &StoreCounts::revocations},
+     Kept::kOfBoth, &StoreCounts::revocations},
     {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, 1, 1,
-     KeyOfStreamingToken, nullptr},
+     KeyOfStreamingToken, Kept::kNone, nullptr},
     {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, 2, 2,
-     KeyOfRuntimeHandler, &StoreCounts::runtime_handlers},
+     KeyOfRuntimeHandler, Kept::kOfSource, &StoreCounts::runtime_handlers},
 });
 inline constexpr std::size_t kTableCount = kTables.size();
 

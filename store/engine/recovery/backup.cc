@@ -1,6 +1,7 @@
 #include "store/engine/recovery/backup.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -10,19 +11,130 @@
 #include <cerrno>
 #include <charconv>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "store/base/try.h"
 #include "store/engine/lmdb/env.h"
-#include "store/engine/recovery/backup_file.h"
 #include "store/engine/recovery/inspect.h"
+#include "store/engine/recovery/store_files.h"
 
 namespace waybill::internal {
 
+// ---- A file of its own, wherever an operator wants a backup
+
 namespace {
+
+constexpr mode_t kMode = 0600;
+
+Error IsThere(const std::filesystem::path& path) {
+  return CannotBeAt("the backup", path, "there is something of that name, which was left as it is",
+                    "name a file that is not there yet");
+}
+
+Result<void> CheckPlace(const std::filesystem::path& path, const std::filesystem::path& store) {
+  const std::string name = path.filename().string();
+  if (name.empty() || name == "." || name == "..") {
+    return CannotBeAt("the backup", path, "it does not name a file",
+                      "name a file in that directory");
+  }
+  auto there = TRY(Exists(path));
+  if (there) return IsThere(path);
+  const std::filesystem::path parent = std::filesystem::absolute(path).parent_path();
+  if (!TRY(IsDirectory(parent))) {
+    return CannotBeAt("the backup", path, parent.string() + " is not a directory",
+                      "name a file in a directory that is there");
+  }
+  if (!IsBelow(path, store)) return {};
+  return CannotBeAt("the backup", path,
+                    "it lies in the store " + store.string() + ", and would be lost with it",
+                    "name a file elsewhere, best on another disk; the store keeps its own "
+                    "backups where none is named");
+}
+
+// linkat(2) from a file without a name.
+int LinkOpen(const Fd& file, const Fd& directory, const std::string& name) {
+  const std::string open = "/proc/self/fd/" + std::to_string(file.get());
+  return linkat(AT_FDCWD, open.c_str(), directory.get(), name.c_str(), AT_SYMLINK_FOLLOW);
+}
+
+// Where a file system has no hard links, as vfat.
+int MoveWithoutReplacing(const Fd& directory, const std::string& from, const std::string& to) {
+  if (linkat(directory.get(), from.c_str(), directory.get(), to.c_str(), 0) == 0) return 0;
+  if (errno == EEXIST) return -1;
+  return renameat2(directory.get(), from.c_str(), directory.get(), to.c_str(), RENAME_NOREPLACE);
+}
+
+// Nobody sees it before it is whole, and it replaces nothing.
+class BackupFile {
+ public:
+  // Empty, mode 0600, in the directory of `path`, without a name where the file system allows that.
+  // kInvalidArgument: `path` exists, lies in the store `store`, or is not the name of a file in a
+  // directory that exists.
+  static Result<BackupFile> Make(const std::filesystem::path& path,
+                                 const std::filesystem::path& store);
+  // Removes what was not published.
+  ~BackupFile();
+  BackupFile(BackupFile&&) = default;
+  BackupFile& operator=(BackupFile&&) = delete;
+  BackupFile(const BackupFile&) = delete;
+  BackupFile& operator=(const BackupFile&) = delete;
+
+  const Fd& file() const { return file_; }
+  const std::filesystem::path& path() const { return path_; }
+
+  // Gives the file, which is synced, its name, and syncs the directory. kInvalidArgument: the name
+  // was taken meanwhile, and is left as it is.
+  Result<void> Publish();
+
+ private:
+  explicit BackupFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+  const std::filesystem::path path_;
+  Fd directory_;
+  Fd file_;
+  std::string temporary_;  // its name until it is published; empty: it has none
+};
+
+Result<BackupFile> BackupFile::Make(const std::filesystem::path& path,
+                                    const std::filesystem::path& store) {
+  TRY(CheckPlace(path, store));
+  BackupFile made(path);
+  const std::filesystem::path parent = std::filesystem::absolute(path).parent_path();
+  made.directory_ = Fd(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!made.directory_.valid()) return SystemError(errno, "open directory", parent);
+  made.file_ = Fd(openat(made.directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
+  const bool is_nameless = made.file_.valid() && access("/proc/self/fd", X_OK) == 0;
+  if (!is_nameless) {
+    std::string name = "." + path.filename().string() + "." + std::to_string(getpid()) + ".tmp";
+    made.file_ = Fd(openat(made.directory_.get(), name.c_str(),
+                           O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode));
+    if (!made.file_.valid()) return SystemError(errno, "make", path);
+    made.temporary_ = std::move(name);
+  }
+  // Whatever the umask is. vfat has no modes.
+  static_cast<void>(fchmod(made.file_.get(), kMode));
+  return made;
+}
+
+BackupFile::~BackupFile() {
+  if (!file_.valid() || temporary_.empty()) return;
+  static_cast<void>(unlinkat(directory_.get(), temporary_.c_str(), 0));
+}
+
+Result<void> BackupFile::Publish() {
+  const std::string name = path_.filename().string();
+  const int published = temporary_.empty() ? LinkOpen(file_, directory_, name)
+                                           : MoveWithoutReplacing(directory_, temporary_, name);
+  if (published != 0) return errno == EEXIST ? IsThere(path_) : SystemError(errno, "make", path_);
+  if (fsync(directory_.get()) == 0) return {};
+  Error error = SystemError(errno, "sync", path_.parent_path());
+  error.message += "; the backup is whole, but a power cut may take its name";
+  return error;
+}
+
+// ---- The copy
 
 constexpr std::string_view kEnding = ".mdb";
 constexpr std::size_t kSequenceDigits = 20;
@@ -56,29 +168,6 @@ Result<void> CheckRoom(const std::filesystem::path& directory, std::uint64_t byt
                    std::to_string(bytes) + " bytes, and " + std::to_string(free) +
                    " are free; nothing was changed",
                "free space there, then try again"};
-}
-
-// Syncs and checks what was copied. Returns its commit sequence.
-Result<std::uint64_t> Check(const OpenedDatabase& database, const Fd& file,
-                            const std::filesystem::path& path) {
-  const lmdb::Env& env = *database.env;
-  TRY(SyncFile(file, path));
-  auto inspection = TRY(InspectFile(file, FileIs::kCompactCopy));
-  if (inspection.sound && inspection.identity->uuid == database.identity.uuid) {
-    return inspection.state->commit_sequence;
-  }
-  return Error{ErrorCode::kDamaged,
-               "the backup of " + env.directory().string() + " fails its check" + inspection.Why() +
-                   "; nothing was changed",
-               "look for disk and memory errors in the kernel's log"};
-}
-
-Result<std::uint64_t> Copy(const OpenedDatabase& database, const std::filesystem::path& path) {
-  auto file = TRY(OpenFile(path, O_RDWR | O_CREAT | O_EXCL));
-  const lmdb::Env& env = *database.env;
-  const int rc = mdb_env_copyfd2(env.get(), file.get(), MDB_CP_COMPACT);
-  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a backup", env.directory());
-  return Check(database, file, path);
 }
 
 // Writes what comes out of `pipe` until its other end is closed.
@@ -122,6 +211,33 @@ Result<void> CopyInto(const lmdb::Env& env, const Fd& file, const std::filesyste
   if (!drained) return drained;
   return rc == MDB_SUCCESS ? Result<void>()
                            : lmdb::MakeError(rc, "making a backup", env.directory());
+}
+
+std::uint64_t BytesOf(const lmdb::Env& env) {
+  const lmdb::Env::Info info = env.GetInfo();
+  return (info.last_page + 1) * info.page_size;
+}
+
+using IsKept = FunctionRef<Result<void>(std::uint64_t sequence)>;
+
+// Copies the last commit into `file`, syncs and checks the copy.
+Result<Backup> Copy(const OpenedDatabase& database, const Fd& file,
+                    const std::filesystem::path& path, const Progress& progress, IsKept is_kept) {
+  const lmdb::Env& env = *database.env;
+  TRY(CopyInto(env, file, path, BytesOf(env), progress));
+  TRY(SyncFile(file, path));
+  const auto inspection = TRY(InspectFile(file, FileIs::kCompactCopy));
+  if (!inspection.sound || inspection.identity->uuid != database.identity.uuid) {
+    return Error{ErrorCode::kDamaged,
+                 "the backup of " + env.directory().string() + " fails its check" +
+                     inspection.Why() + "; nothing was changed",
+                 "look for disk and memory errors in the kernel's log"};
+  }
+  TRY(is_kept(inspection.state->commit_sequence));
+  return Backup{.path = path,
+                .schema_version = database.identity.schema_version,
+                .commit_sequence = inspection.state->commit_sequence,
+                .bytes = static_cast<std::uint64_t>(inspection.file.bytes)};
 }
 
 // What goes once `made` is there: the oldest backups, and earlier ones of the same state, so that a
@@ -196,17 +312,8 @@ Result<Backup> WriteBackupOfLive(const OpenedDatabase& database, const std::file
   const lmdb::Env& env = *database.env;
   auto file = BackupFile::Make(path, env.directory());
   if (!file) return file.error();
-  const lmdb::Env::Info info = env.GetInfo();
-  const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
-  TRY(CheckRoom(std::filesystem::absolute(path).parent_path(), bytes));
-  TRY(CopyInto(env, file->file(), path, bytes, progress));
-  auto sequence = TRY(Check(database, file->file(), path));
-  TRY(is_kept(sequence));
-  Backup made{.path = path,
-              .schema_version = database.identity.schema_version,
-              .commit_sequence = sequence};
-  struct stat st {};
-  if (fstat(file->file().get(), &st) == 0) made.bytes = static_cast<std::uint64_t>(st.st_size);
+  TRY(CheckRoom(std::filesystem::absolute(path).parent_path(), BytesOf(env)));
+  auto made = TRY(Copy(database, file->file(), path, progress, is_kept));
   TRY(file->Publish());
   return made;
 }
@@ -217,38 +324,27 @@ Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
   const std::filesystem::path folder = env.directory() / "backup";
   auto is_there = TRY(Exists(folder));
   if (is_there) TRY(CheckPrivateDirectory(folder));
-  const lmdb::Env::Info info = env.GetInfo();
-  const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
-  TRY(CheckRoom(is_there ? folder : env.directory(), bytes));
+  TRY(CheckRoom(is_there ? folder : env.directory(), BytesOf(env)));
   TRY(MakePrivateDirectory(folder));
 
   const std::filesystem::path unfinished = folder / "new.tmp";
   TRY(RemoveFile(unfinished));
-  auto copied = Copy(database, unfinished);
-  Result<void> kept = copied ? is_kept(*copied) : copied.error();
-  if (!kept) {
-    static_cast<void>(RemoveFile(unfinished));  // best effort: the next one removes it, too
-    return kept.error();
-  }
-  Backup made;
-  made.schema_version = database.identity.schema_version;
-  made.commit_sequence = *copied;
-  made.path = folder / NameOf(made, now);
+  auto file = TRY(OpenFile(unfinished, O_RDWR | O_CREAT | O_EXCL));
+  auto made = Copy(database, file, unfinished, {}, is_kept);
+  if (made) made->path = folder / NameOf(*made, now);
   // Before the new one counts, so that only the disk can fail afterwards, not memory: what is left
   // over at each failure would add up.
-  auto too_many = NotKeptBeside(made, env.directory());
+  auto too_many = made ? NotKeptBeside(*made, env.directory()) : made.error();
   auto opened = OpenDirectory(folder);
   if (!too_many || !opened) {
-    static_cast<void>(RemoveFile(unfinished));
+    static_cast<void>(RemoveFile(unfinished));  // best effort: the next one removes it, too
     return too_many ? opened.error() : too_many.error();
   }
-  if (rename(unfinished.c_str(), made.path.c_str()) != 0) {
-    return SystemError(errno, "make", made.path);
+  if (rename(unfinished.c_str(), made->path.c_str()) != 0) {
+    return SystemError(errno, "make", made->path);
   }
   if (fsync(opened->get()) != 0) return SystemError(errno, "sync", folder);
   for (const Backup& backup : *too_many) TRY(RemoveFile(backup.path));
-  std::error_code ignored;
-  made.bytes = std::filesystem::file_size(made.path, ignored);
   return made;
 }
 

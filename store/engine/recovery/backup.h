@@ -34,7 +34,8 @@ Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now);
 Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
                                 FunctionRef<Result<void>(std::uint64_t sequence)> is_kept);
 
-// The same into a file outside the store. kInvalidArgument: BackupFile::Make. kInterrupted:
+// The same into a file outside the store. kInvalidArgument: `path` exists, lies in the store, or is
+// not the name of a file in a directory that exists. kInterrupted:
 // `progress` returned false.
 Result<Backup> WriteBackupOfLive(const OpenedDatabase& database, const std::filesystem::path& path,
                                  const Progress& progress,
@@ -42,9 +43,6 @@ Result<Backup> WriteBackupOfLive(const OpenedDatabase& database, const std::file
 
 // ListBackups of maintenance.h.
 Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory);
-
-// Restore of maintenance.h.
-Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Products& products);
 
 // "YYYYMMDDTHHMMSSZ", for the names of files.
 std::string TimeInNames(std::time_t time);

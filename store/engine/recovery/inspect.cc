@@ -1,7 +1,9 @@
 #include "store/engine/recovery/inspect.h"
 
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +20,7 @@ namespace waybill::internal {
 namespace {
 
 constexpr std::size_t kMaxFindings = 50;
+constexpr std::int64_t kNanos = 1'000'000'000;
 constexpr std::uint64_t kBytesPerReport = std::uint64_t{1} << 20;
 
 std::optional<State> ReadState(Value value) {
@@ -172,37 +175,13 @@ Result<void> CheckMetaIds(const Fd& file, int only, OnReadError on_error, Inspec
   return {};
 }
 
-// What every write to the file changes. The time alone is not enough: two writes may fall into one
-// tick of the kernel's clock.
-struct Stamp {
-  off_t bytes = 0;
-  std::pair<time_t, long> written;
-  std::string meta_pages;
-  friend bool operator==(const Stamp&, const Stamp&) = default;
-};
-
-Result<Stamp> StampOf(const Fd& file, OnReadError on_error) {
-  Stamp stamp;
-  struct stat st {};
-  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", PathOf(file.get()));
-  stamp.bytes = st.st_size;
-  stamp.written = {st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
-  stamp.meta_pages.resize(std::size_t{2} * kMaxPageBytes);
-  const ssize_t got = pread(file.get(), stamp.meta_pages.data(), stamp.meta_pages.size(), 0);
-  if (got < 0 && on_error == OnReadError::kFail) {
-    return CanBeSkipped(SystemError(errno, "read", PathOf(file.get())));
-  }
-  stamp.meta_pages.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return stamp;
-}
-
 // `which` −1: the newer page's tree.
 Result<Inspection> Inspect(const Fd& file, FileIs file_is, int which, OnReadError on_error,
                            const Progress& progress) {
-  auto before = TRY(StampOf(file, on_error));
   Inspection inspection;
+  inspection.file = TRY(LookAtFile(file, on_error));
   inspection.sound = true;
-  ValueCheck check(inspection, progress, static_cast<std::uint64_t>(before.bytes));
+  ValueCheck check(inspection, progress, static_cast<std::uint64_t>(inspection.file.bytes));
   auto walk = TRY(WalkFile(file.get(), check, on_error, which));
   if (!check.Finish()) {
     return Error{ErrorCode::kInterrupted,
@@ -225,12 +204,32 @@ Result<Inspection> Inspect(const Fd& file, FileIs file_is, int which, OnReadErro
   }
   inspection.pages = walk.tree_pages + walk.free_pages;
   if (file_is != FileIs::kCompactCopy) TRY(CheckMetaIds(file, which, on_error, inspection));
-  auto after = TRY(StampOf(file, on_error));
-  inspection.moved = before != after;
+  const auto after = TRY(LookAtFile(file, on_error));
+  inspection.moved = inspection.file != after;
   return inspection;
 }
 
 }  // namespace
+
+bool FileSight::IsPast() const {
+  struct timespec now {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return written / kNanos + 1 < now.tv_sec;
+}
+
+Result<FileSight> LookAtFile(const Fd& file, OnReadError on_error) {
+  struct stat st {};
+  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", PathOf(file.get()));
+  std::string metas(std::size_t{2} * kMaxPageBytes, '\0');
+  const ssize_t got = pread(file.get(), metas.data(), metas.size(), 0);
+  if (got < 0 && on_error == OnReadError::kFail) {
+    return CanBeSkipped(SystemError(errno, "read", PathOf(file.get())));
+  }
+  return FileSight{{st.st_dev, st.st_ino},
+                   st.st_size,
+                   std::int64_t{st.st_mtim.tv_sec} * kNanos + st.st_mtim.tv_nsec,
+                   XXH3_64bits(metas.data(), got > 0 ? static_cast<std::size_t>(got) : 0)};
+}
 
 Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_error,
                                const Progress& progress) {

@@ -19,11 +19,27 @@
 
 namespace waybill::internal {
 
+// What every write to a database file changes. The time alone is not enough: two writes may fall
+// into one tick of the kernel's clock.
+struct FileSight {
+  FileId id;
+  std::int64_t bytes = 0;
+  std::int64_t written = 0;  // nanoseconds since 1970
+  std::uint64_t metas = 0;   // a hash of both meta pages: each commit changes one
+
+  // Whether any later write will show: within the same tick one beside the meta pages would not.
+  bool IsPast() const;
+  friend bool operator==(const FileSight&, const FileSight&) = default;
+};
+// kIo: the file can't be read.
+Result<FileSight> LookAtFile(const Fd& file, OnReadError on_error = OnReadError::kFail);
+
 struct Inspection {
   // Every rule holds: LMDB may open the file, and no record is missing, stale or damaged.
   bool sound = false;
   // The file changed while it was read, so a finding may describe a mixture of two states.
   bool moved = false;
+  FileSight file;  // as it was before
   // The identity record verifies and has a newer schema: leave the file alone, whatever else is
   // wrong.
   bool newer_schema = false;

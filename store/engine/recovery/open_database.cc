@@ -1,4 +1,3 @@
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -80,15 +79,6 @@ Result<void> NoteFiles(const lmdb::EnvOptions& options, const OwnerLock* owner,
 
 Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock* owner) {
   OpenedDatabase database;
-  // LMDB would follow a symlink under that name.
-  const std::filesystem::path lock = options.directory / "lock.mdb";
-  struct stat st {};
-  if (lstat(lock.c_str(), &st) != 0) {
-    if (errno != ENOENT) return SystemError(errno, "look at", lock);
-  } else if (!S_ISREG(st.st_mode)) {
-    return Error{ErrorCode::kUnsafePath, lock.string() + " is not a regular file",
-                 "remove it while nothing has the store open"};
-  }
   auto env = TRY(lmdb::Env::Open(options));
   database.env = std::move(env);
   if (!options.read_only) {
@@ -116,6 +106,43 @@ Result<void> OpenedDatabase::CheckUnchanged() const {
                (env->directory() / "data.mdb").string() +
                    " changed while it was read: a process writes to it; nothing was changed",
                "try again"};
+}
+
+Error NoStore(const std::filesystem::path& directory) {
+  return {ErrorCode::kNotFound, "there is no store in " + directory.string(), {}, Hint::kCreate};
+}
+
+Error Unsound(const std::filesystem::path& directory, const Inspection& inspection) {
+  return {ErrorCode::kDamaged,
+          "the store in " + directory.string() + " fails its check" + inspection.Why() +
+              "; nothing was changed",
+          {},
+          Hint::kRecover};
+}
+
+Error MayBeStale(const std::string& contradiction) {
+  return {ErrorCode::kDamaged, contradiction + "; nothing was changed", {}, Hint::kRecover};
+}
+
+Error Moving(const std::filesystem::path& directory) {
+  return {ErrorCode::kOwned,
+          "data.mdb in " + directory.string() +
+              " changes while it is being checked: another process writes to it; nothing was "
+              "changed",
+          "stop that process, then try again (fuser " + (directory / "data.mdb").string() +
+              " names it)"};
+}
+
+// Whose store it is, of `products`.
+Result<const Product*> OwnProduct(const std::filesystem::path& directory, const Identity& identity,
+                                  const Products& products) {
+  for (const Product* product : products) {
+    if (identity.purpose == product->purpose()) return product;
+  }
+  const ProductWords& words = products.front()->words();
+  return Error{ErrorCode::kInvalidArgument,
+               directory.string() + " has " + words.is_anothers + "; nothing was changed",
+               words.another_hint};
 }
 
 Error NewerSchema(const std::filesystem::path& directory) {

@@ -19,49 +19,14 @@
 #include "store/engine/recovery/map_bytes.h"
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/recovery/product.h"
-#include "store/engine/recovery/rebuild.h"
+#include "store/engine/recovery/replace.h"
 #include "store/engine/recovery/stale.h"
-#include "store/engine/recovery/store_sight.h"
 #include "store/engine/recovery/unfinished_commit.h"
 #include "store/engine/trust/trust.h"
 
 namespace waybill::internal {
 
 namespace {
-
-Error NoStore(const std::filesystem::path& directory) {
-  return {ErrorCode::kNotFound, "there is no store in " + directory.string(), {}, Hint::kCreate};
-}
-
-Error Unsound(const std::filesystem::path& directory, const Inspection& inspection) {
-  return {ErrorCode::kDamaged,
-          "the store in " + directory.string() + " fails its check" + inspection.Why() +
-              "; nothing was changed",
-          {},
-          Hint::kRecover};
-}
-
-Error MayBeStale(const std::string& contradiction) {
-  return {ErrorCode::kDamaged, contradiction + "; nothing was changed", {}, Hint::kRecover};
-}
-
-Error Moving(const std::filesystem::path& directory) {
-  return {ErrorCode::kOwned,
-          "data.mdb in " + directory.string() +
-              " changes while it is being checked: another process writes to it; nothing was "
-              "changed",
-          "stop that process, then try again (fuser " + (directory / "data.mdb").string() +
-              " names it)"};
-}
-
-// Whose store it is, of `products`.
-Result<const Product*> OwnProduct(const std::filesystem::path& directory, const Identity& identity,
-                                  const Products& products) {
-  for (const Product* product : products) {
-    if (identity.purpose == product->purpose()) return product;
-  }
-  return products.front()->IsAnothers(directory);
-}
 
 // Whether the file fails its check again in the same way. A file that is being written to only
 // looks damaged.
@@ -108,8 +73,8 @@ Result<void> Create(const NodeStoreOptions& options, const Signs& signs, bool ow
   if (!product.outlives_loss()) {
     Signs inside;
     inside.inside = signs.inside;
-    auto trace = TRY(FindLoss(directory, inside, owned_before));
-    TRY(product.CheckLost(trace));
+    const auto trace = TRY(FindLoss(directory, inside, owned_before));
+    if (!trace.empty()) return product.NotSaid(trace);
   }
   made.distrust = TRY(lost.empty() ? product.DistrustOfNew(options)
                                    : Result<Distrust>(Distrust{DegradedKind::kStoreLost, lost}));
@@ -293,141 +258,6 @@ Result<OwnedStore> OpenAsOwner(const NodeStoreOptions& options, OnDamage on_dama
   return opening.OpenSound();
 }
 
-namespace {
-
-// Why an observer refuses a file that no live owner has verified; nullopt: it does not. `mark` was
-// read before the file: an owner that comes meanwhile writes it last.
-std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspection& inspection,
-                             bool asks_witness, const MarkReading& mark) {
-  if (inspection.newer_schema) return NewerSchema(directory);
-  if (!inspection.sound) {
-    return inspection.moved ? Moving(directory) : Unsound(directory, inspection);
-  }
-  if (!asks_witness) return std::nullopt;
-  // An owner would have asked the witness.
-  auto signs = TRY(ReadSigns(mark, *inspection.identity, *inspection.state, BootTime()));
-  if (signs.VerdictFor(Tree::kWhole) == Verdict::kGoesOn) return std::nullopt;
-  return MayBeStale(signs.stale());
-}
-
-// `settled`: the time of the last change is past, so that a later write is sure to change it.
-Result<SeenUnowned> LookAt(const Fd& file, const std::filesystem::path& path, bool& settled) {
-  constexpr std::int64_t kNanos = 1'000'000'000;
-  struct stat st {};
-  struct timespec now {};
-  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", path);
-  clock_gettime(CLOCK_REALTIME, &now);
-  settled = st.st_mtim.tv_sec + 1 < now.tv_sec;
-  return SeenUnowned{{st.st_dev, st.st_ino},
-                     st.st_size,
-                     std::int64_t{st.st_mtim.tv_sec} * kNanos + st.st_mtim.tv_nsec,
-                     std::nullopt};
-}
-
-// Walks the file, and returns the newest transaction ID in it.
-Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, const Fd& file,
-                                     bool asks_witness, SeenUnowned& seen) {
-  auto mark = TRY(ReadCommitMark(directory));
-  bool settled = false;
-  auto look = TRY(LookAt(file, directory / "data.mdb", settled));
-  if (seen.inspection && seen.id == look.id && seen.bytes == look.bytes &&
-      seen.written == look.written) {
-    if (auto refusal = Refusal(directory, *seen.inspection, asks_witness, mark)) return *refusal;
-  }
-  auto inspection = TRY(InspectFile(file));
-  auto refusal = Refusal(directory, inspection, asks_witness, mark);
-  if (!refusal) return inspection.txn_id;
-  if (settled && !inspection.moved) {
-    seen = look;
-    seen.inspection = std::move(inspection);
-  }
-  return *refusal;
-}
-
-bool CanTakeSlot(const std::filesystem::path& directory) {
-  const std::filesystem::path lock = directory / "lock.mdb";
-  return faccessat(AT_FDCWD, lock.c_str(), R_OK | W_OK, AT_EACCESS) == 0;
-}
-
-Result<void> KeepOwnersOut(const Fd& file, const std::filesystem::path& path) {
-  auto kept_out = LockOutOwners(file, path);
-  if (!kept_out && kept_out.error().code == ErrorCode::kOwned) {
-    kept_out.error().hint =
-        "who reads beside it needs a lock.mdb that can be written: run this where it can be";
-  }
-  return kept_out;
-}
-
-Result<OpenedDatabase> ObserveOnce(const std::filesystem::path& directory, const Product& product,
-                                   bool asks_witness, bool takes_slot, SeenUnowned& seen) {
-  TRY(CheckPrivateDirectory(directory));
-  TRY(CheckStoreFiles(directory));
-  const std::filesystem::path path = directory / "data.mdb";
-  auto file = OpenFile(path, O_RDONLY);
-  if (!file) {
-    return file.error().code == ErrorCode::kNotFound ? NoStore(directory) : file.error();
-  }
-  if (!takes_slot) TRY(KeepOwnersOut(*file, path));
-  auto id = TRY(FileIdOf(*file, path));
-  const bool vouched = takes_slot && TRY(OwnerVouchesFor(directory, id));
-  std::uint64_t txn_id = 0;
-  if (!vouched) txn_id = TRY(InspectUnowned(directory, *file, asks_witness, seen));
-  auto database = OpenDatabaseAsObserver(directory, txn_id, takes_slot);
-  if (database && !takes_slot) {
-    // Of a writer that no lock shows: on another machine, or beyond an overlay.
-    if (database->txn_id != txn_id) return Moving(directory);
-    database->without_slot = *std::move(file);
-  }
-  if (database && database->identity.schema_version < newest_schema) {
-    return OlderSchema(directory, database->identity.schema_version);
-  }
-  if (database) {
-    TRY(OwnProduct(directory, database->identity, {&product}));
-  }
-  if (database && database->database_id != id) {
-    return Error{ErrorCode::kDamaged,
-                 "data.mdb in " + directory.string() + " was replaced while it was being opened",
-                 "try again"};
-  }
-  return database;
-}
-
-// How often an observer looks at a store that moves, and how long it waits in between: a command
-// that opens it, writes and goes takes some milliseconds.
-constexpr int kMostLooks = 12;
-constexpr long kFirstPauseNanoseconds = 250'000;
-
-void Pause(int looks) {
-  const struct timespec pause { 0, kFirstPauseNanoseconds << looks };
-  nanosleep(&pause, nullptr);
-}
-
-}  // namespace
-
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
-                                      const Product& product, const ObserverDemands& how,
-                                      SeenUnowned& seen) {
-  TRY(lmdb::CheckVersion());
-  for (int looks = 1;; ++looks) {
-    const StoreSight before = LookAtStore(directory);
-    const bool takes_slot = how.needs_slot || CanTakeSlot(directory);
-    auto opened = ObserveOnce(directory, product, how.asks_witness, takes_slot, seen);
-    if (!opened && !takes_slot) {
-      // It can't be mended here, and opening a copy would move the witness of the original.
-      Error& error = opened.error();
-      if (error.hint_code == Hint::kRecover || error.hint_code == Hint::kMigrate) {
-        error.hint_code = Hint::kNone;
-        error.hint =
-            "nothing decides by it; if it is the node's own store, its owner recovers or migrates "
-            "it where it can be written";
-      }
-    }
-    // What is wrong with a store that stands still is wrong.
-    if (opened || looks == kMostLooks || !HasMoved(before, LookAtStore(directory))) return opened;
-    Pause(looks);
-  }
-}
-
 Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark) {
   Result<void> result;
   if (store.witness) result = Guarded([&] { return store.witness->Sync(); });
@@ -459,9 +289,10 @@ Result<void> CheckStillOwned(const OpenedDatabase& database, Committer::When whe
   if (look.state == StoreFiles::State::kUnknown) {
     return SystemError(look.error_number, "look at", look.path);
   }
+  const std::filesystem::path changed = look.path;
   return Error{ErrorCode::kOwned,
-               std::string(look.what) + " in " + database.env->directory().string() +
-                   " under the process that owns the store",
+               changed.filename().string() + " was " + look.change + " in " +
+                   changed.parent_path().string() + " under the process that owns the store",
                "find out who did that and what else runs there, then close the store and open it "
                "again"};
 }

@@ -1,6 +1,6 @@
 // Opening up to the database: lock, walk, LMDB, header, witness. The later steps (import, replay)
-// need the opened store. open_store.cc takes the steps; open_database.cc is the one that opens
-// LMDB.
+// need the opened store. open_store.cc takes an owner's steps, open_observer.cc an observer's;
+// open_database.cc opens LMDB.
 
 #ifndef WAYBILL_STORE_ENGINE_RECOVERY_OPEN_STORE_H_
 #define WAYBILL_STORE_ENGINE_RECOVERY_OPEN_STORE_H_
@@ -73,15 +73,6 @@ Result<void> CommitAtOpening(const NodeStoreOptions& options, OwnedStore& store,
 // Before an owner closes: syncs the witness, and shuts the mark. `committer` and `mark` may be
 // null. No exception leaves it.
 Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark);
-// What an observer found in a file that no live owner has verified. Kept so that it does not walk a
-// bad store at every decision.
-struct SeenUnowned {
-  FileId id;
-  std::int64_t bytes = 0;
-  std::int64_t written = 0;  // nanoseconds
-  std::optional<Inspection> inspection;
-};
-
 // As in ObserveOptions.
 struct ObserverDemands {
   bool asks_witness = true;
@@ -89,11 +80,11 @@ struct ObserverDemands {
 };
 
 // Errors: NodeStore::Observe; kInvalidArgument as above. A finding that keeps the store closed is
-// stored in `seen`, and holds until the file's inode, size or time changes. Where a writer moves
-// the store meanwhile it looks again, up to a second.
+// stored in `seen`, and holds until the file changes, so that no decision walks a bad store again.
+// Where a writer moves the store meanwhile it looks again, up to a second.
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
                                       const Product& product, const ObserverDemands& how,
-                                      SeenUnowned& seen);
+                                      std::optional<Inspection>& seen);
 
 // Opens LMDB on a file that passed the walk, and makes sure that LMDB sees what the walk saw.
 // `txn_id` is the newer meta page's, as the walk saw it. A lock.mdb of another data.mdb makes LMDB
@@ -106,8 +97,16 @@ Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& director
 Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
                                               std::uint64_t txn_id, bool takes_slot);
 
+Error NoStore(const std::filesystem::path& directory);
+Error Unsound(const std::filesystem::path& directory, const Inspection& inspection);
+Error MayBeStale(const std::string& contradiction);
+Error Moving(const std::filesystem::path& directory);
 Error NewerSchema(const std::filesystem::path& directory);
 Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version);
+
+// Whose store it is, of `products`; kInvalidArgument: of another.
+Result<const Product*> OwnProduct(const std::filesystem::path& directory, const Identity& identity,
+                                  const Products& products);
 
 // kOwned: a file of the store was removed, replaced or truncated, so the store is no longer this
 // owner's. kIo: that can't be checked. The message names the file and the change; the caller adds

@@ -33,16 +33,8 @@ struct flock LockOf(off_t byte, short type) {
   return lock;
 }
 
-Result<std::string> ReadLine(const Fd& file, const std::filesystem::path& path) {
-  char buffer[128];
-  const ssize_t n = pread(file.get(), buffer, sizeof(buffer), 0);
-  if (n < 0) return SystemError(errno, "read", path);
-  const std::string line(buffer, static_cast<std::size_t>(n));
-  return line.substr(0, line.find('\n'));
-}
-
-// The second line; empty: there is none, or not its end.
-Result<std::string> ReadSettings(const Fd& file, const std::filesystem::path& path) {
+// Both lines; the second one is empty without its end.
+Result<OwnerSight> ReadLines(const Fd& file, const std::filesystem::path& path) {
   constexpr std::size_t kMostBytes = std::size_t{16} << 20;
   std::string text;
   char buffer[4096];
@@ -51,21 +43,19 @@ Result<std::string> ReadSettings(const Fd& file, const std::filesystem::path& pa
     if (n < 0) return SystemError(errno, "read", path);
     text.append(buffer, static_cast<std::size_t>(n));
   }
-  const std::size_t begin = std::min(text.find('\n'), text.size() - 1) + 1;
-  const std::size_t end = text.find('\n', begin);
-  return end == std::string::npos ? std::string() : text.substr(begin, end - begin);
+  OwnerSight sight;
+  const std::size_t first = text.find('\n');
+  sight.line = text.substr(0, first);
+  if (first == std::string::npos) return sight;
+  const std::size_t second = text.find('\n', first + 1);
+  if (second != std::string::npos) sight.settings = text.substr(first + 1, second - first - 1);
+  return sight;
 }
 
 constexpr const char* kReopening = " reopening";
 
 std::string Recovered(const FileId& id) {
   return " recovered " + std::to_string(id.device) + " " + std::to_string(id.inode);
-}
-
-Error InUse(const std::filesystem::path& path) {
-  return {ErrorCode::kOwned,
-          path.string() + " is in use by a process that owns its store; nothing was changed",
-          "make a backup of that store, which needs no copy of its files"};
 }
 
 }  // namespace
@@ -76,11 +66,11 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   struct flock lock = LockOf(kOwnedByte, F_WRLCK);
   if (fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
     if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
-    const auto line = ReadLine(file, path);
+    const auto owner = ReadLines(file, path);
     return Error{
         ErrorCode::kOwned,
         directory.string() + " is owned by process " +
-            (line ? line->substr(0, line->find(' ')) : "?") + "; nothing was changed",
+            (owner ? owner->line.substr(0, owner->line.find(' ')) : "?") + "; nothing was changed",
         "stop that process, or use a command that only observes (check, list, show, stats)"};
   }
   OwnerLock owner(std::move(file), path);
@@ -96,9 +86,9 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
                  "find out who removes it, then try again"};
   }
   if (TRY(Exists(directory / "data.mdb"))) TRY(owner.LockDatabase());
-  const auto line = TRY(ReadLine(owner.file_, path));
+  auto [line, settings, is_owned, is_recovered] = TRY(ReadLines(owner.file_, path));
   owner.owned_before_ = line.find(" recovered ") != std::string::npos || line.ends_with(kReopening);
-  owner.settings_ = TRY(ReadSettings(owner.file_, path));
+  owner.settings_ = std::move(settings);
   // While this one opens, who decided last counts.
   if (owner.settings_.starts_with(kDecidesNothing)) owner.settings_.erase(0, 1);
   TRY(owner.Write(owner.owned_before_ ? kReopening : " opening"));
@@ -154,54 +144,31 @@ Result<void> LockOutOwners(const Fd& file, const std::filesystem::path& path) {
   struct flock lock = LockOf(kOwnedByte, F_RDLCK);
   if (fcntl(file.get(), F_OFD_SETLK, &lock) == 0 || errno == ENOLCK) return {};
   if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
-  return InUse(path);
+  return Error{ErrorCode::kOwned,
+               path.string() + " is in use by a process that owns its store; nothing was changed",
+               "make a backup of that store, which needs no copy of its files"};
 }
 
-Result<void> CheckUnowned(const Fd& file, const std::filesystem::path& path) {
-  struct flock lock = LockOf(kOwnedByte, F_RDLCK);
-  if (fcntl(file.get(), F_OFD_GETLK, &lock) != 0) {
-    return errno == ENOLCK ? Result<void>() : SystemError(errno, "look at", path);
-  }
-  return lock.l_type == F_UNLCK ? Result<void>() : InUse(path);
+bool OwnerSight::VouchesFor(const FileId& database) const {
+  return is_recovered && line.ends_with(Recovered(database));
 }
 
-OwnerSight LookAtOwner(const std::filesystem::path& directory) {
+Result<OwnerSight> LookAtOwner(const std::filesystem::path& directory) {
   const std::filesystem::path path = PathIn(directory);
   const auto file = OpenFile(path, O_RDONLY);
-  if (!file) return {};
-  const auto line = ReadLine(*file, path);
-  if (!line) return {};
-  // Asked for after the line was read: an owner that came in between writes another.
-  struct flock owned = LockOf(kOwnedByte, F_RDLCK);
+  if (!file && file.error().code == ErrorCode::kNotFound) return OwnerSight();
+  if (!file) return file.error();
+  // Before the line is read: an owner that comes in between changes it.
   struct flock recovered = LockOf(kRecoveredByte, F_RDLCK);
-  const bool known = fcntl(file->get(), F_OFD_GETLK, &recovered) == 0 &&
-                     fcntl(file->get(), F_OFD_GETLK, &owned) == 0;
-  return {*line, known && owned.l_type != F_UNLCK && recovered.l_type == F_UNLCK};
-}
-
-std::optional<std::string> SettingsOfOwner(const std::filesystem::path& directory) {
-  const std::filesystem::path path = PathIn(directory);
-  const auto file = OpenFile(path, O_RDONLY);
-  if (!file) return file.error().code == ErrorCode::kNotFound ? std::nullopt : std::optional("");
-  struct flock lock = LockOf(kOwnedByte, F_RDLCK);
-  if (fcntl(file->get(), F_OFD_GETLK, &lock) != 0) return "";
-  if (lock.l_type == F_UNLCK) return std::nullopt;
-  const auto settings = ReadSettings(*file, path);
-  return settings ? *settings : "";
-}
-
-Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database) {
-  const std::filesystem::path path = PathIn(directory);
-  auto file = OpenFile(path, O_RDONLY);
-  if (!file) {
-    if (file.error().code == ErrorCode::kNotFound) return false;
-    return file.error();
+  struct flock owned = LockOf(kOwnedByte, F_RDLCK);
+  if (fcntl(file->get(), F_OFD_GETLK, &recovered) != 0 ||
+      fcntl(file->get(), F_OFD_GETLK, &owned) != 0) {
+    return SystemError(errno, "look at", path);
   }
-  struct flock lock = LockOf(kRecoveredByte, F_RDLCK);
-  if (fcntl(file->get(), F_OFD_GETLK, &lock) != 0) return SystemError(errno, "look at", path);
-  if (lock.l_type == F_UNLCK) return false;
-  const auto line = TRY(ReadLine(*file, path));
-  return line.ends_with(Recovered(database));
+  OwnerSight sight = TRY(ReadLines(*file, path));
+  sight.is_recovered = recovered.l_type != F_UNLCK;
+  sight.is_owned = owned.l_type != F_UNLCK;
+  return sight;
 }
 
 }  // namespace waybill::internal

@@ -57,23 +57,18 @@ class OwnerLock {
 // system without locks has no owner either.
 Result<void> LockOutOwners(const Fd& file, const std::filesystem::path& path);
 
-// kOwned: the data.mdb `file` has an owner now. Locks nothing.
-Result<void> CheckUnowned(const Fd& file, const std::filesystem::path& path);
-
-// What owner.lock says, and whether a process that is about to own the store holds it. Empty: it
-// can't be read.
+// What owner.lock says, and which process holds it.
 struct OwnerSight {
-  std::string line;
-  bool is_opening = false;
+  std::string line;      // empty: there is no file, or it says nothing
+  std::string settings;  // empty: the owner, or the one before it while it opens, announced none
+  bool is_owned = false;
+  bool is_recovered = false;  // and the owner has verified its database
+
+  bool is_opening() const { return is_owned && !is_recovered; }
+  // Whether a live owner has verified `database`.
+  bool VouchesFor(const FileId& database) const;
 };
-OwnerSight LookAtOwner(const std::filesystem::path& directory);
-
-// What the live owner, or the one before it while it opens, announced as its settings; empty:
-// nothing, or the file can't be read. nullopt: the store has no owner.
-std::optional<std::string> SettingsOfOwner(const std::filesystem::path& directory);
-
-// Whether a live owner has verified `database`.
-Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database);
+Result<OwnerSight> LookAtOwner(const std::filesystem::path& directory);
 
 }  // namespace waybill::internal
 

@@ -1,17 +1,14 @@
 // What the engine asks of what a store is for: a node, or streams. Asked when a store is opened,
-// rebuilt and restored, never in a decision or a commit. What it asks of single values is in
-// tables.h.
+// rebuilt and restored, never in a decision or a commit. What it asks of single values, and what is
+// kept of each table, is in tables.h.
 
 #ifndef WAYBILL_STORE_ENGINE_RECOVERY_PRODUCT_H_
 #define WAYBILL_STORE_ENGINE_RECOVERY_PRODUCT_H_
 
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "store/base/files.h"
 #include "store/base/options.h"
 #include "store/engine/database/header.h"
 #include "store/engine/database/store_txn.h"
@@ -22,36 +19,32 @@
 
 namespace waybill::internal {
 
-// A database that failed its check, and the new one that takes its place.
-struct Rebuilding {
-  const Salvaged& salvaged;
-  const std::optional<State>& state;  // of the tree that was salvaged
-  bool newest = false;                // that is proven to be the last commit; there is a state
-  std::string reason;                 // of the distrust
-
-  bool HasAll(Table table) const { return state && salvaged.Has(table, *state); }
-  bool Proves(Table table) const { return newest && salvaged.Proves(table, *state); }
-};
-
-// The store that a backup replaces.
-struct Replaced {
-  Fd file;  // not valid: there is none
-  std::optional<Identity> identity;
-  std::optional<State> state;
-  std::uint64_t map_bytes = 0;  // 0: unknown
-  Salvaged values;
-  // It is sound, and nothing says that it is an old copy itself: in one, credentials may have been
-  // revoked since, and ranges handed out.
-  bool current = false;
-
-  std::uint64_t sequence() const { return state ? state->commit_sequence : 0; }
-};
-
-struct Restoring {
-  const State& state;  // of the backup; likewise below
-  const Salvaged& values;
-  const Replaced& replaced;
+// A database that takes the place of another: a rebuild and a restore are this one path.
+struct Replacing {
+  // What is sound of a database that failed its check, or a backup.
+  const Salvaged& source;
+  // It is the last commit of the store.
+  bool is_newest = false;
+  // What a backup replaces, as far as it can be read; null: the source itself.
+  const Salvaged* old = nullptr;
+  // That is sound, and nothing says that it is an old copy itself: in one, credentials may have
+  // been revoked since, and ranges handed out.
+  bool old_is_newest = false;
   std::string reason;  // of the distrust
+
+  bool Proves(Table table) const { return is_newest && source.Proves(table); }
+};
+
+// What was kept; of the report the counts alone.
+struct Carried : RestoreReport {
+  std::uint64_t intents = 0;
+};
+
+struct ProductWords {
+  const char* serves;       // what the store is for
+  const char* store;        // what it is
+  const char* is_anothers;  // of a directory with the other product's store, and the hint to that
+  const char* another_hint;
 };
 
 class Product {
@@ -59,31 +52,31 @@ class Product {
   virtual ~Product() = default;
 
   virtual Purpose purpose() const = 0;
-  // kInvalidArgument: the store in `directory` is of another product.
-  virtual Error IsAnothers(const std::filesystem::path& directory) const = 0;
+  virtual const ProductWords& words() const = 0;
   // False: after a loss its values are void, and whoever opens it makes them so.
-  virtual bool outlives_loss() const { return true; }
+  bool outlives_loss() const { return purpose() == Purpose::kNode; }
+  // What is left of a store does not tell whether it was this product's.
+  Error NotSaid(const std::string& what) const {
+    return {ErrorCode::kDamaged,
+            what + ", and nothing says that it was for " + words().serves + "; nothing was changed",
+            "if it was for streaming requests, remove the directory: every token is void in any "
+            "case"};
+  }
 
   // Whether a store may be made in options.directory, which has none.
   virtual Result<void> CheckPlace(const NodeStoreOptions&) const { return {}; }
-  // The same where `trace` tells of a store that was lost. Only asked if !outlives_loss().
-  virtual Result<void> CheckLost(const std::string& /*trace*/) const { return {}; }
   // Why a new store starts distrustful, although none was lost.
   virtual Result<Distrust> DistrustOfNew(const NodeStoreOptions&) const { return Distrust(); }
   // What is in a new store. `lost`: why the one before counts as lost; empty: there was none.
-  virtual Result<void> FillNew(StoreTxn& txn, const NodeStoreOptions& options,
-                               const std::string& lost) const = 0;
-  // kDamaged: a database that failed its check does not say that it is one. `failure` says how.
-  virtual Result<void> CheckRebuild(const Salvaged& salvaged, const std::string& failure) const = 0;
-  // What a rebuilt store keeps.
-  virtual Result<void> FillRebuilt(StoreTxn& txn, const Rebuilding& from,
-                                   OpeningReport& report) const = 0;
-
-  // kConflict: `backup`, which is one, does not replace a store of another product.
-  virtual Error ReplacesOnlyOwn(const std::filesystem::path& backup) const = 0;
-  // What a restored store has, of the backup and of what it replaces.
-  virtual Result<void> FillRestored(StoreTxn& txn, const Restoring& from,
-                                    RestoreReport& report) const = 0;
+  virtual Result<void> FillNew(StoreTxn&, const NodeStoreOptions&,
+                               const std::string& /*lost*/) const {
+    return {};
+  }
+  // Whether a database that does not say what it is for may have been this product's.
+  virtual bool MayHaveBeen(const Salvaged&) const { return false; }
+  // Writes what is kept into the database that takes the place of another. The clocks, the journal
+  // and the distrust are there.
+  virtual Result<Carried> CarryOver(StoreTxn&, const Replacing&) const { return Carried(); }
 
   // The store may be an older copy, for that reason.
   virtual Result<void> DropStale(StoreTxn&, const std::string&, OpeningReport&) const { return {}; }

@@ -57,8 +57,9 @@ class Collector final : public PageVisitor {
 
 }  // namespace
 
-bool Salvaged::Proves(Table table, const State& state) const {
-  const TableDigest& expected = state.digest(table);
+bool Salvaged::Proves(Table table) const {
+  if (!state) return false;
+  const TableDigest& expected = state->digest(table);
   const auto sum = [&](const TableDigest& damaged) {
     return TableDigest{sound[Index(table)].count + damaged.count,
                        sound[Index(table)].checksum_sum + damaged.checksum_sum};
@@ -67,8 +68,11 @@ bool Salvaged::Proves(Table table, const State& state) const {
   return damaged_stored[Index(table)].count == 1 && sum(damaged_computed[Index(table)]) == expected;
 }
 
-Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error) {
+Result<Salvaged> Salvage(const Fd& file, int which, const std::optional<State>& state,
+                         OnReadError on_error) {
   Salvaged salvaged;
+  salvaged.state = state;
+  if (which < 0) return salvaged;
   Collector collector(salvaged);
   auto result = SalvageTree(file.get(), which, collector, on_error);
   if (!result && result.error().code == ErrorCode::kIo) return result.error();

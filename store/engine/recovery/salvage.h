@@ -17,6 +17,7 @@ namespace waybill::internal {
 
 struct Salvaged {
   std::optional<Identity> identity;
+  std::optional<State> state;  // as an inspection of that tree read it
   Journal journal;
   // Payloads of the values that verify, by table, in key order.
   std::array<std::vector<std::vector<std::uint8_t>>, kTableCount> payloads;
@@ -39,16 +40,17 @@ struct Salvaged {
     return all;
   }
   Purpose purpose() const { return identity ? identity->purpose : Purpose::kUnknown; }
+  std::uint64_t sequence() const { return state ? state->commit_sequence : 0; }
   // Whether the verified values are all of the table.
-  bool Has(Table table, const State& state) const {
-    return sound[Index(table)] == state.digest(table);
-  }
+  bool Has(Table table) const { return state && sound[Index(table)] == state->digest(table); }
   // Whether the digest proves the verified values current and, with the damaged ones, complete.
-  bool Proves(Table table, const State& state) const;
+  bool Proves(Table table) const;
 };
 
-// Reads the tree of meta page `which`. The only error is kIo; damaged values are left out.
-Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error = OnReadError::kFail);
+// Reads the tree of meta page `which`, which has that state; −1: there is none to read. The only
+// error is kIo; damaged values are left out.
+Result<Salvaged> Salvage(const Fd& file, int which, const std::optional<State>& state,
+                         OnReadError on_error = OnReadError::kFail);
 
 }  // namespace waybill::internal
 

@@ -1,7 +1,5 @@
 #include "store/engine/recovery/stale.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "store/engine/recovery/open_store.h"
 #include "store/engine/recovery/owner_lock.h"
 #include "store/engine/recovery/product.h"
+#include "store/engine/recovery/store_files.h"
 #include "store/engine/recovery/witness.h"
 #include "store/engine/trust/trust.h"
 
@@ -121,15 +120,15 @@ Result<std::filesystem::path> PathOf(const Witness& witness) {
   return Error{ErrorCode::kInvalidArgument, "the witness is not named; nothing was changed"};
 }
 
+constexpr const char* kWitness = "the witness";
+
 // Whether a witness can be made there: its directory exists, or that one's does.
 Result<void> CheckPlace(const std::filesystem::path& path) {
   const std::filesystem::path parent = path.parent_path();
   auto parent_is_there = TRY(Exists(parent));
   if (TRY(IsDirectory(parent_is_there ? parent : parent.parent_path()))) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               "the witness can't be made at " + path.string() + ": " + parent.string() +
-                   " is not a directory and can't be made; nothing was changed",
-               "name a file in a directory that is there"};
+  return CannotBeAt(kWitness, path, parent.string() + " is not a directory and can't be made",
+                    "name a file in a directory that is there");
 }
 
 // Whether that is somebody else's file.
@@ -142,24 +141,19 @@ Result<bool> IsForeign(const std::filesystem::path& path) {
 // kubelet directory is no error: what to say of it.
 Result<std::string> CheckNew(const NodeStoreOptions& options, const std::filesystem::path& path) {
   if (path.filename().empty()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the witness " + path.string() + " is no file; nothing was changed",
-                 "name a file in that directory"};
+    return CannotBeAt(kWitness, path, "it does not name a file", "name a file in that directory");
   }
   if (IsBelow(path, options.directory)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the witness " + path.string() + " lies in the store " +
-                     options.directory.string() +
-                     ", and would be lost or put back with it; nothing was changed",
-                 "keep it elsewhere, by convention in the kubelet directory"};
+    return CannotBeAt(kWitness, path,
+                      "it lies in the store " + options.directory.string() +
+                          ", and would be lost or put back with it",
+                      "keep it elsewhere, by convention in the kubelet directory");
   }
   TRY(CheckPlace(path));
   const auto as_mark = TRY(ReadMark(path, Lines::kTwo));
   if (as_mark.line) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the witness " + path.string() +
-                     " would take the place of a store's own mark; nothing was changed",
-                 "name another file, by convention in the kubelet directory"};
+    return CannotBeAt(kWitness, path, "it is a store's own mark",
+                      "name another file, by convention in the kubelet directory");
   }
   std::filesystem::path foreign = path;
   auto is_foreign = TRY(IsForeign(foreign));
@@ -170,11 +164,9 @@ Result<std::string> CheckNew(const NodeStoreOptions& options, const std::filesys
            ": the file there, or at the same with .tmp, is none, and was left alone; move it away, "
            "then start again";
   }
-  return Error{ErrorCode::kInvalidArgument,
-               "the witness can't be made at " + foreign.string() +
-                   ": the file there is not a witness; nothing was changed",
-               {},
-               Hint::kReplaceWitness};
+  Error error = CannotBeAt(kWitness, foreign, "the file there is not a witness", "");
+  error.hint_code = Hint::kReplaceWitness;
+  return error;
 }
 
 Result<void> ReadOutside(const NodeStoreOptions& options, const std::optional<Identity>& identity,
@@ -268,11 +260,8 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Signs
 namespace {
 
 bool HasLiveOwner(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / "owner.lock";
-  const auto file = OpenFile(path, O_RDONLY);
-  if (!file) return false;
-  const auto unowned = CheckUnowned(*file, path);
-  return !unowned && unowned.error().code == ErrorCode::kOwned;
+  const auto owner = LookAtOwner(directory);
+  return owner && owner->is_owned;
 }
 
 // The directory that the line names, if it is another one, whatever is there now; empty: it is this

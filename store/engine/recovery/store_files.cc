@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
-#include <string_view>
 
 #include "store/base/quote.h"
 #include "store/base/try.h"
@@ -24,6 +23,21 @@ constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 constexpr int kMaxFolders = 3;
 
 enum class FileType { kFile, kFolder, kEither, kSocket };
+
+// Whatever a store has in its directory.
+struct OwnFile {
+  std::string_view name;
+  FileType type;
+};
+constexpr OwnFile kOwn[] = {{"data.mdb", FileType::kFile},
+                            {"lock.mdb", FileType::kFile},
+                            {"owner.lock", FileType::kFile},
+                            {"commit.mark", FileType::kFile},
+                            {kUnfinished, FileType::kFolder},
+                            {kBackup, FileType::kFolder},
+                            {"quarantine", FileType::kFolder},
+                            // An owner that serves, or that ended without removing it.
+                            {"owner.sock", FileType::kSocket}};
 
 Error Unsafe(const std::filesystem::path& path, const std::string& what, const char* hint) {
   return {ErrorCode::kUnsafePath, path.string() + " " + what + "; nothing was changed", hint};
@@ -81,40 +95,46 @@ Result<void> CheckOne(const std::filesystem::path& path, FileType type, int dept
   return {};
 }
 
-struct CopyOnWrite {
-  std::uint32_t magic;
-  const char* name;
+struct FileSystem {
+  std::uint32_t magic = 0;
+  const char* name = "";
+  bool writes_in_place = false;
 };
 
-// From statfs(2), and from the sources of the file systems that it leaves out.
-constexpr std::array<CopyOnWrite, 4> kCopyOnWrite = {
-    {{0x9123683E, "btrfs"}, {0xCA451A4E, "bcachefs"}, {0x2FC12FC1, "ZFS"}, {0x3434, "NILFS"}}};
+// From statfs(2), and from the sources of the file systems that it leaves out. ext2, ext3 and ext4
+// have one number.
+constexpr std::array<FileSystem, 7> kFileSystems = {{{0xEF53, "ext4", true},
+                                                     {0x58465342, "xfs", true},
+                                                     {0x01021994, "tmpfs", true},
+                                                     {0x9123683E, "btrfs"},
+                                                     {0xCA451A4E, "bcachefs"},
+                                                     {0x2FC12FC1, "ZFS"},
+                                                     {0x3434, "NILFS"}}};
+
+// nullptr: it is none of them, or unknown.
+const FileSystem* FileSystemOf(const std::filesystem::path& directory) {
+  struct statfs info {};
+  if (statfs(directory.c_str(), &info) != 0) return nullptr;
+  const auto at =
+      std::ranges::find(kFileSystems, static_cast<std::uint32_t>(info.f_type), &FileSystem::magic);
+  return at == kFileSystems.end() ? nullptr : at;
+}
 
 }  // namespace
 
 Result<void> CheckStoreFiles(const std::filesystem::path& directory,
                              std::vector<std::string>* mended) {
-  for (const char* name : {"data.mdb", "lock.mdb", "owner.lock", "commit.mark"}) {
-    if (auto r = CheckOne(directory / name, FileType::kFile, 1, mended); !r) return r;
-  }
-  for (const char* name : {kUnfinished, kBackup, "quarantine"}) {
-    if (auto r = CheckOne(directory / name, FileType::kFolder, 1, mended); !r) return r;
-  }
-  // An owner that serves, or that ended without removing it.
-  if (auto r = CheckOne(directory / "owner.sock", FileType::kSocket, 1, mended); !r) return r;
+  for (const auto& [name, type] : kOwn) TRY(CheckOne(directory / name, type, 1, mended));
   return {};
 }
 
 Result<void> CheckNewDirectory(const std::filesystem::path& directory,
                                const std::filesystem::path& backup) {
-  constexpr std::array<std::string_view, 8> kOwn = {"data.mdb",   "lock.mdb",    "owner.lock",
-                                                    "owner.sock", "commit.mark", kUnfinished,
-                                                    kBackup,      "quarantine"};
   auto names = TRY(ListDirectory(directory));
   std::string foreign;
   for (const std::string& name : names) {
     // What is left of a store: what else lies there may have come since.
-    if (std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end()) return {};
+    if (std::ranges::any_of(kOwn, [&](const OwnFile& own) { return name == own.name; })) return {};
     // A file system's own.
     if (name == "lost+found" || name.starts_with(".nfs") || name.starts_with(".snapshot")) continue;
     if (!backup.empty() && IsSameFile(directory / name, backup)) continue;
@@ -127,31 +147,31 @@ Result<void> CheckNewDirectory(const std::filesystem::path& directory,
                "name a directory that is empty or does not exist: a store has one of its own"};
 }
 
+Error CannotBeAt(std::string_view what, const std::filesystem::path& path, const std::string& why,
+                 std::string_view hint) {
+  return {ErrorCode::kInvalidArgument,
+          std::string(what) + " can't be made at " + path.string() + ": " + why +
+              "; nothing was changed",
+          std::string(hint)};
+}
+
+bool WritesInPlace(const std::filesystem::path& directory) {
+  const FileSystem* const known = FileSystemOf(directory);
+  return known != nullptr && known->writes_in_place;
+}
+
 std::string FileSystemWarning(const std::filesystem::path& directory) {
-  struct statfs info {};
-  if (statfs(directory.c_str(), &info) != 0) return {};
-  for (const CopyOnWrite& known : kCopyOnWrite) {
-    if (static_cast<std::uint32_t>(info.f_type) != known.magic) continue;
-    return directory.string() + " lies on " + known.name +
-           ", which copies what is written: where it is full, every process that has the store "
-           "open may be ended by SIGBUS; keep the store on ext4 or xfs, or never let it fill up";
-  }
-  return {};
+  const FileSystem* const known = FileSystemOf(directory);
+  if (known == nullptr || known->writes_in_place) return {};
+  return directory.string() + " lies on " + known->name +
+         ", which copies what is written: where it is full, every process that has the store open "
+         "may be ended by SIGBUS; keep the store on ext4 or xfs, or never let it fill up";
 }
 
 namespace {
 
-struct Texts {
-  const char* name;
-  const char* removed;
-  const char* replaced;
-  const char* truncated;
-};
-
-constexpr std::array<Texts, 3> kTexts = {
-    {{"data.mdb", "data.mdb was removed", "data.mdb was replaced", "data.mdb was truncated"},
-     {"lock.mdb", "lock.mdb was removed", "lock.mdb was replaced", "lock.mdb was truncated"},
-     {"owner.lock", "owner.lock was removed", "owner.lock was replaced", ""}}};
+// Those that are compared: an owner's; with a slot the first two, else the first.
+constexpr std::array kCompared = {"data.mdb", "lock.mdb", "owner.lock"};
 constexpr std::size_t kLockFile = 1;
 // Its size is not compared: opening may make its line shorter.
 constexpr std::size_t kOwnerLock = 2;
@@ -172,7 +192,7 @@ StoreFiles::StoreFiles(const std::filesystem::path& directory, const FileId& dat
       directory_(directory.string()) {
   const std::array<FileId, 3> ids = {data, lock.value_or(FileId()), owner.value_or(FileId())};
   for (std::size_t i = 0; i < count_; ++i) {
-    files_[i].path = (directory / kTexts[i].name).string();
+    files_[i].path = (directory / kCompared[i]).string();
     files_[i].id = ids[i];
   }
 }
@@ -181,17 +201,17 @@ StoreFiles::Look StoreFiles::LookAgain() const {
   const std::int64_t tick = Tick();
   for (std::size_t i = 0; i < count_; ++i) {
     const File& file = files_[i];
-    const Texts& texts = kTexts[i];
+    const char* const path = file.path.c_str();
     // Loaded before lstat: another thread may see the file grow meanwhile.
     std::int64_t seen = file.bytes.load(std::memory_order_acquire);
     FileLook found;
-    if (!LookAt(file.path.c_str(), found)) {
-      if (errno == ENOENT || errno == ENOTDIR) return {State::kChanged, texts.removed};
-      return {State::kUnknown, "", file.path.c_str(), errno};
+    if (!LookAt(path, found)) {
+      if (errno == ENOENT || errno == ENOTDIR) return {State::kChanged, path, "removed"};
+      return {State::kUnknown, path, "", errno};
     }
-    if (found.id != file.id) return {State::kChanged, texts.replaced};
+    if (found.id != file.id) return {State::kChanged, path, "replaced"};
     if (i == kOwnerLock) continue;
-    if (found.bytes < seen) return {State::kChanged, texts.truncated};
+    if (found.bytes < seen) return {State::kChanged, path, "truncated"};
     while (seen < found.bytes &&
            !file.bytes.compare_exchange_weak(seen, found.bytes, std::memory_order_release,
                                              std::memory_order_relaxed)) {

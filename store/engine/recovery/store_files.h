@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/base/files.h"
@@ -30,7 +31,14 @@ Result<void> CheckStoreFiles(const std::filesystem::path& directory,
 Result<void> CheckNewDirectory(const std::filesystem::path& directory,
                                const std::filesystem::path& backup = {});
 
-// What the file system does not guarantee: one line for the operator; empty: no concern, or
+// kInvalidArgument: `what` would lie elsewhere, but not there.
+Error CannotBeAt(std::string_view what, const std::filesystem::path& path, const std::string& why,
+                 std::string_view hint);
+
+// Whether the file system of `directory` is known to write in place, or not at all, and whole
+// sectors (ext2 to ext4, xfs and tmpfs).
+bool WritesInPlace(const std::filesystem::path& directory);
+// What it does not guarantee: one line for the operator; empty: no concern, or
 // unknown.
 std::string FileSystemWarning(const std::filesystem::path& directory);
 
@@ -50,9 +58,9 @@ class StoreFiles {
   };
   struct Look {
     State state = State::kSame;
-    const char* what = "";  // kChanged: "owner.lock was removed", to complete a sentence
-    const char* path = "";  // kUnknown: of the file; lives as long as this object
-    int error_number = 0;
+    const char* path = "";    // of the file that is not as it was; lives as long as this object
+    const char* change = "";  // kChanged: what happened to it, a participle
+    int error_number = 0;     // kUnknown
   };
   // One system call for each file. Allocates nothing; from any thread.
   Look LookAgain() const;

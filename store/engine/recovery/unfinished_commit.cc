@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "store/base/try.h"
 #include "store/engine/lmdb/check/page_check.h"
 #include "store/engine/lmdb/room_ahead.h"
+#include "store/engine/recovery/store_files.h"
 
 namespace waybill::internal {
 
@@ -49,13 +49,7 @@ Result<void> WriteAllBack(const Fd& file, const std::filesystem::path& path) {
 }  // namespace
 
 bool WritesWholeSectors(const std::filesystem::path& directory) {
-  // ext2, ext3 and ext4 have one number.
-  constexpr std::array<std::uint32_t, 3> kKnown = {0xEF53, 0x58465342 /* xfs */,
-                                                   0x01021994 /* tmpfs */};
-  struct statfs fs {};
-  if (statfs(directory.c_str(), &fs) != 0) return false;
-  const auto type = static_cast<std::uint32_t>(fs.f_type);
-  if (std::find(kKnown.begin(), kKnown.end(), type) == kKnown.end()) return false;
+  if (!WritesInPlace(directory)) return false;
   struct statx file {};
   const std::filesystem::path data = directory / "data.mdb";
   return statx(AT_FDCWD, data.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, &file) == 0 &&

@@ -1,11 +1,9 @@
 #include "store/engine/trust/trust.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
 #include "store/base/try.h"
-#include "store/engine/trust/trust_journal.h"
 
 namespace waybill::internal {
 
@@ -17,31 +15,21 @@ Result<Journal> ReadJournal(const StoreTxn& txn) {
   return journal ? std::move(*journal) : Journal();
 }
 
-bool IsDistrustful(const Journal& journal) {
-  const std::vector<bool> in_force = InForce(journal);
-  return std::find(in_force.begin(), in_force.end(), true) != in_force.end();
-}
-
 Result<void> Store(StoreTxn& txn, const Journal& journal) {
-  txn.state().distrustful = IsDistrustful(journal);
+  txn.state().distrustful = !ReasonsIn(journal).empty();
   return txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal, EncodeJournal(journal));
 }
 
 Result<void> Append(StoreTxn& txn, Journal journal, DegradedEvent event) {
   event.at = txn.now();
   journal.push_back(std::move(event));
-  journal.back().distrustful = IsDistrustful(journal);
+  journal.back().distrustful = !ReasonsIn(journal).empty();
   return Store(txn, journal);
 }
 
 // Whether it is in force, and the state says so.
 bool Has(const StoreTxn& txn, const Journal& journal, const Distrust& why) {
-  if (!txn.state().distrustful) return false;
-  const std::vector<bool> in_force = InForce(journal);
-  for (std::size_t i = 0; i < journal.size(); ++i) {
-    if (in_force[i] && journal[i].kind == why.kind && journal[i].reason == why.reason) return true;
-  }
-  return false;
+  return txn.state().distrustful && std::ranges::count(ReasonsIn(journal), why) > 0;
 }
 
 }  // namespace
@@ -88,13 +76,7 @@ Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why) {
 
 Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn) {
   const auto journal = TRY(ReadJournal(txn));
-  std::vector<Distrust> reasons;
-  if (!txn.state().distrustful) return reasons;
-  const std::vector<bool> in_force = InForce(journal);
-  for (std::size_t i = journal.size(); i > 0; --i) {
-    if (in_force[i - 1]) reasons.push_back({journal[i - 1].kind, journal[i - 1].reason});
-  }
-  return reasons;
+  return txn.state().distrustful ? ReasonsIn(journal) : std::vector<Distrust>();
 }
 
 Result<bool> DropLastDistrust(StoreTxn& txn, const Distrust& why) {

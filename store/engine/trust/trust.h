@@ -4,23 +4,15 @@
 #ifndef WAYBILL_STORE_ENGINE_TRUST_TRUST_H_
 #define WAYBILL_STORE_ENGINE_TRUST_TRUST_H_
 
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "store/engine/database/store_txn.h"
+#include "store/engine/trust/trust_journal.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
 namespace waybill::internal {
-
-// Why a store is distrustful, as the journal says it.
-struct Distrust {
-  DegradedKind kind = DegradedKind::kOther;
-  std::string reason;  // empty: no reason
-
-  bool empty() const { return reason.empty(); }
-};
 
 // Notes a reason for distrust. Writes nothing if the same one is in force.
 Result<void> SetDistrust(StoreTxn& txn, const Distrust& why);

@@ -38,12 +38,18 @@ std::vector<bool> InForce(const Journal& journal) {
   return in_force;
 }
 
-std::string LastReasonOf(const Journal& journal) {
+std::vector<Distrust> ReasonsIn(const Journal& journal) {
   const std::vector<bool> in_force = InForce(journal);
+  std::vector<Distrust> reasons;
   for (std::size_t i = journal.size(); i > 0; --i) {
-    if (in_force[i - 1]) return journal[i - 1].reason;
+    if (in_force[i - 1]) reasons.push_back({journal[i - 1].kind, journal[i - 1].reason});
   }
-  return {};
+  return reasons;
+}
+
+std::string LastReasonOf(const Journal& journal) {
+  const std::vector<Distrust> reasons = ReasonsIn(journal);
+  return reasons.empty() ? std::string() : reasons.front().reason;
 }
 
 bool MakeRoom(Journal& journal) {

@@ -25,7 +25,17 @@ std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload);
 // cleared distrust after it. An entry that this version does not know is a reason.
 std::vector<bool> InForce(const Journal& journal);
 
-// The last reason in force; empty: no reason is in force.
+// Why a store is distrustful, as the journal says it.
+struct Distrust {
+  DegradedKind kind = DegradedKind::kOther;
+  std::string reason;  // empty: no reason
+
+  bool empty() const { return reason.empty(); }
+  friend bool operator==(const Distrust&, const Distrust&) = default;
+};
+// The reasons in force, the last one first.
+std::vector<Distrust> ReasonsIn(const Journal& journal);
+// The last of them; empty: no reason is in force.
 std::string LastReasonOf(const Journal& journal);
 
 // Makes room for one more entry. Drops the oldest ones not in force, which does not change the

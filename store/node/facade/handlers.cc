@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "migrations/runtime/documents.h"
+#include "runtime/files/documents.h"
 #include "store/api/door.h"
 #include "store/base/try.h"
 #include "store/node/facade/impl.h"

@@ -250,7 +250,7 @@ class NodeStore::Impl {
   // The tick, twice, and one more if so: whoever looked earlier and is slower replaces both.
   std::atomic<std::int64_t> owner_is_no_stricter_{-2};
 
-  internal::SeenUnowned seen_unowned_;  // guarded by observed_mutex
+  std::optional<internal::Inspection> seen_unowned_;  // guarded by observed_mutex
   internal::ObserverDemands demands_;   // ObserveOptions; likewise:
   bool asks_owner_ = true;
   bool is_owner_ = false;

@@ -136,11 +136,9 @@ Result<Held> ReadHeld(const NodeStore& store, NodeStore::Impl& impl) {
     held.records = TRY(impl.CountRecords(snapshot));
   }
   const auto trust = TRY(store.GetTrust());
-  const std::vector<bool> in_force = internal::InForce(trust.journal);
-  for (std::size_t i = 0; i < in_force.size(); ++i) {
-    const DegradedKind kind = trust.journal[i].kind;
-    const auto number = static_cast<std::size_t>(kind);
-    if (in_force[i]) ++held.distrust[number < kMaxTrustKinds && HasWord(kind) ? number : 0];
+  for (const internal::Distrust& why : internal::ReasonsIn(trust.journal)) {
+    const auto number = static_cast<std::size_t>(why.kind);
+    ++held.distrust[number < kMaxTrustKinds && HasWord(why.kind) ? number : 0];
   }
   if (impl.rules == Mode::kStrict) {
     const auto ledger = TRY(store.ListLedger());

@@ -212,7 +212,9 @@ bool NodeStore::Impl::OwnerIsNoStricter() {
   if (known / 2 == tick) return known % 2 != 0;
   bool is_no_stricter = false;
   try {
-    const auto announced = internal::SettingsOfOwner(directory);
+    const auto owner = internal::LookAtOwner(directory);
+    std::optional<std::string> announced;
+    if (!owner || owner->is_owned) announced = owner ? owner->settings : "";
     Settings mine = SettingsNow();
     // An exception within what only the registry may prove is not among the settings.
     const auto is_any = [](const auto& rule) { return rule.second == Proofs::kAny; };

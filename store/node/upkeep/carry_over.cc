@@ -1,87 +1,120 @@
 #include "store/node/upkeep/carry_over.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
+#include "store/base/image_spellings.h"
 #include "store/base/try.h"
+#include "store/images/images.h"
 #include "store/images/open_pulls.h"
 #include "store/images/pull_row.h"
 #include "store/images/revoked.h"
+#include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/typed_tables.h"
+#include "store/node/upkeep/restore_ranges.h"
 
 namespace waybill::internal {
 
 namespace {
 
-// An existing value under the key stays.
+// Of the source's rows, what may open images.
+class WhatOpens {
+ public:
+  explicit WhatOpens(const Replacing& from)
+      : from_(from),
+        images_proven_(from.Proves(Table::kImages)),
+        // With a lost revocation, credentials that it has still to take out of records would come
+        // back.
+        keeps_credentials_(!from.is_newest || from.source.state->unfinished == 0 ||
+                           from.source.Has(Table::kRevocations)),
+        // An unreadable file closes an image under every alias: without one of them, what is known
+        // of its coming would open it.
+        keeps_preloaded_((images_proven_ && from.source.Has(Table::kImages)) ||
+                         (from.source.of(Table::kQuarantine).empty() &&
+                          (from.old == nullptr || from.old->of(Table::kQuarantine).empty()))) {
+    if (!from.old_is_newest) return;
+    for (ImageRow& row : from.old->All(Table::kImages, DecodeImage)) {
+      there_.emplace(std::pair(row.subject, row.runtime_handler), std::move(row));
+    }
+  }
+
+  // Leaves the rest out. False: the row had credentials, and has none now.
+  bool Keep(ImageRow& row) const {
+    const ImageRow* const there = Find(row);
+    if (row.preloaded && !(keeps_preloaded_ && there != nullptr &&
+                           there->preloaded == row.preloaded && there->absent == row.absent)) {
+      row.preloaded.reset();
+    }
+    const bool keeps = KeepCredentials(there, row);
+    if (!images_proven_) KeepAliases(there, row);
+    return keeps;
+  }
+  // The same of a table of other values.
+  bool Keeps(const TableSpec& spec, const std::vector<std::uint8_t>& payload) const {
+    return from_.Proves(spec.table) ||
+           (from_.old_is_newest && std::ranges::count(from_.old->of(spec.table), payload) > 0);
+  }
+
+ private:
+  // The row that proves this one: itself, or that of the store that is replaced.
+  const ImageRow* Find(const ImageRow& row) const {
+    if (images_proven_) return &row;
+    const auto at = there_.find({row.subject, row.runtime_handler});
+    return at == there_.end() ? nullptr : &at->second;
+  }
+
+  // Credentials that the replaced store does not have as well may have been revoked since. Of the
+  // others its proofs count: it may have proven them again, or lost their time.
+  bool KeepCredentials(const ImageRow* there, ImageRow& row) const {
+    if (!row.pulled || row.pulled->entries.empty()) return true;
+    const bool has = keeps_credentials_ && there != nullptr && there->pulled &&
+                     there->pulled->entries == row.pulled->entries;
+    row.pulled->entries = has ? there->pulled->entries : decltype(row.pulled->entries)();
+    return has;
+  }
+
+  // Another image may have one of its digests since. The next list tells.
+  static void KeepAliases(const ImageRow* there, ImageRow& row) {
+    row.alias = there != nullptr ? there->alias : std::nullopt;
+    row.listed = there != nullptr && row.listed && there->listed;
+    std::erase_if(row.aliases, [&](const std::string& alias) {
+      return there == nullptr || std::ranges::count(there->aliases, alias) == 0;
+    });
+    const bool leads_here = std::ranges::any_of(row.aliases, [&](const std::string& alias) {
+      return SpellingOf(alias) == SpellingOf(row.Ref());
+    });
+    if (!leads_here && SpellingOf(row.Ref()) != row.subject) row.ref.clear();
+  }
+
+  const Replacing& from_;
+  const bool images_proven_;
+  const bool keeps_credentials_;
+  const bool keeps_preloaded_;
+  std::map<std::pair<std::string, std::string>, ImageRow> there_;
+};
+
+Result<void> CarryRow(Images& images, ImageRow row, const WhatOpens& opens, Carried& carried) {
+  if (row.pulled) ++carried.records;
+  if (!opens.Keep(row)) ++carried.records_without_credentials;
+  // How long it is retained begins anew.
+  if (row.absent != 0) row.absent = images.txn().clocks().RanSeconds();
+  return images.Put(std::move(row), Images::Confirms::kYes);
+}
+
+// Of both stores. An existing value under the key stays.
 Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   const auto key = spec.key_of(payload, txn.seed());
-  if (!key) return {};
-  TRY(txn.PutNew(spec.table, *key, payload));
+  if (key) TRY(txn.PutNew(spec.table, *key, payload));
   return {};
 }
 
-Result<void> CarryRow(Images& images, Payload payload, const CarryRules& rules, Carried& carried) {
-  auto row = DecodeImage(payload);
-  if (!row) return {};
-  if (row->pulled) {
-    ++carried.records;
-    if (!rules.keeps_credentials(*row)) {
-      row->pulled->entries.clear();
-      ++carried.records_without_credentials;
-    }
-  }
-  if (row->preloaded && !rules.keeps_preloaded(*row)) row->preloaded.reset();
-  rules.leave_known(*row);
-  // How long it is retained begins anew.
-  if (row->absent != 0) row->absent = images.txn().clocks().RanSeconds();
-  return images.Put(*std::move(row), Images::Confirms::kYes);
-}
-
-Result<void> CarryOne(Images& images, const TableSpec& spec, Payload payload,
-                      const CarryRules& rules, Carried& carried) {
-  StoreTxn& txn = images.txn();
-  switch (spec.table) {
-    case Table::kImages:
-      return CarryRow(images, payload, rules, carried);
-    case Table::kPreloaded:  // all or none, since they open images
-      return rules.observed_preloaded ? CarryValue(txn, spec, payload) : Result<void>();
-    case Table::kIntents: {
-      const auto pull = DecodeUnresolvedPull(payload);
-      return pull ? CarryPull(txn, *pull) : Result<void>();
-    }
-    case Table::kStreamingTokens:  // an older copy has some that opened a stream since
-    case Table::kHostIds:          // CarryHostIds
-      return {};
-    case Table::kQuarantine:  // these only close images, or open none by themselves
-    case Table::kImported:
-    case Table::kRuntimeHandlers:
-    case Table::kRevocations:
-      break;
-  }
-  return CarryValue(txn, spec, payload);
-}
-
-}  // namespace
-
-Result<Carried> CarryOver(Images& images, const Salvaged& salvaged, const CarryRules& rules) {
-  StoreTxn& txn = images.txn();
-  Carried carried;
-  // First, so that no record brings back what was forgotten.
-  TRY(CarryRevocations(txn, salvaged));
-  for (const TableSpec& spec : kTables) {
-    for (const auto& payload : salvaged.of(spec.table)) {
-      TRY(CarryOne(images, spec, payload, rules, carried));
-    }
-  }
-  carried.intents = salvaged.of(Table::kIntents).size();
-  CountAllAsGiven(txn);
-  // A list that was drawn before may miss what was lost.
-  NoteEvidenceRemoved(txn);
-  return carried;
-}
-
-Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
-  for (Revocation& one : salvaged.All(Table::kRevocations, DecodeRevocation)) {
+Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& of) {
+  for (Revocation& one : of.All(Table::kRevocations, DecodeRevocation)) {
     one.unfinished = false;  // records are stored without it
     // The other store may count from another beginning: its time begins anew.
     one.ran = static_cast<std::uint64_t>(txn.clocks().ran.count());
@@ -90,11 +123,138 @@ Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
   return {};
 }
 
-Result<void> CarryHostIds(StoreTxn& txn, const Salvaged& salvaged) {
-  for (const auto& payload : salvaged.of(Table::kHostIds)) {
-    TRY(CarryValue(txn, SpecOf(Table::kHostIds), payload));
+// Handlers get the names that the registry has for them.
+Result<void> CarryPulls(StoreTxn& txn, const Salvaged& of,
+                        const std::vector<RuntimeHandler>& registry) {
+  for (UnresolvedPull& pull : of.All(Table::kIntents, DecodeUnresolvedPull)) {
+    pull.runtime_handler = StoredName(registry, pull.runtime_handler);
+    TRY(CarryPull(txn, std::move(pull)));
   }
   return {};
+}
+
+Result<void> CarryValues(StoreTxn& txn, const Replacing& from, const WhatOpens& opens) {
+  for (const TableSpec& spec : kTables) {
+    const bool has_own_form = spec.table == Table::kIntents || spec.table == Table::kRevocations;
+    if (has_own_form || spec.kept == Kept::kNone || spec.kept == Kept::kOwnRules) continue;
+    for (const auto& payload : from.source.of(spec.table)) {
+      if (spec.kept == Kept::kProven && !opens.Keeps(spec, payload)) continue;
+      TRY(CarryValue(txn, spec, payload));
+    }
+    if (from.old == nullptr || spec.kept != Kept::kOfBoth) continue;
+    for (const auto& payload : from.old->of(spec.table)) TRY(CarryValue(txn, spec, payload));
+  }
+  return {};
+}
+
+void CarryState(const Replacing& from, State& state) {
+  for (const Salvaged* one : {&from.source, from.old}) {
+    if (one == nullptr || !one->state) continue;
+    state.last_truth = std::max(state.last_truth, one->state->last_truth);
+    state.ages = one->state->ages;
+    // What is carried over is forgotten by the rules that it was kept under.
+    state.kubelet_rules = one->state->kubelet_rules;
+    if (from.old == nullptr) state.last_list = one->state->last_list;
+  }
+}
+
+// A record of the replaced store closes what the backup has no record of: it was pulled or closed
+// since. An operator's closing stays beside what both stores have proven, and of two closings the
+// one that is no guess.
+void KeepClosing(const ImageRow& there, const Clocks& now, ImageRow& row) {
+  const PulledPart& old = *there.pulled;
+  const bool is_new = !row.pulled;
+  bool closes = is_new || old.closed_by == ClosedBy::kOperator;
+  ClosedBy by = old.closed_by;
+  if (!is_new) {
+    const PulledPart& kept = *row.pulled;
+    const bool no_guess = kept.closed_by == ClosedBy::kList && by != ClosedBy::kList;
+    const bool other_word = kept.closed_because.empty() != old.closed_because.empty();
+    closes = closes || (kept.entries.empty() && old.entries.empty() && (other_word || no_guess));
+    if (by == ClosedBy::kList && kept.closed_by != ClosedBy::kList) by = ClosedBy::kRestore;
+  }
+  if (!closes) return;
+  if (is_new) {
+    row.ref = there.ref;
+    if (!row.preloaded) row.absent = there.absent == 0 ? 0 : now.RanSeconds();
+    row.pulled = PulledPart{.last_updated = old.last_updated, .guest_platform = old.guest_platform};
+  }
+  row.pulled->closed_because = old.closed_because;
+  row.pulled->closed_by = by;
+  if (old.closed_because.empty() && row.pulled->entries.empty()) {
+    row.pulled->closed_because = "it was pulled after the backup";
+    if (by != ClosedBy::kOperator) row.pulled->closed_by = ClosedBy::kRestore;
+  }
+}
+
+// Of an image with a record, whose a digest is stays known: it may come back with another ID when
+// its disk does.
+Result<void> KeepRecorded(Images& images, const Salvaged& old,
+                          const std::vector<RuntimeHandler>& registry) {
+  auto rows = old.All(Table::kImages, DecodeImage);
+  std::ranges::sort(rows, {},
+                    [](const ImageRow& row) { return std::tie(row.subject, row.runtime_handler); });
+  std::set<std::string> recorded;
+  for (const ImageRow& there : rows) {
+    if (there.pulled) recorded.insert(there.subject);
+  }
+  for (const ImageRow& there : rows) {
+    if (there.alias) {
+      ImageRow of_digest = TRY(images.FindOrMake(there.subject));
+      if (!of_digest.pulled || there.alias->image.empty()) {
+        of_digest.alias = there.alias;
+        TRY(images.Put(std::move(of_digest), Images::Confirms::kNo));
+      }
+    }
+    if (!recorded.contains(there.subject)) continue;
+    const auto home = TRY(images.Home(there.subject));
+    ImageRow row = TRY(images.FindOrMake(home, StoredName(registry, there.runtime_handler)));
+    row.listed = row.listed || there.listed;
+    for (const std::string& alias : there.aliases) {
+      const std::string digest = images.SubjectOf(alias);
+      const auto of = TRY(images.RowsOf(digest));
+      if (digest == row.subject || of.empty()) AddAlias(row, alias);
+    }
+    if (there.pulled) KeepClosing(there, images.txn().clocks(), row);
+    // Nor is it shown under a ref that leads elsewhere.
+    const std::string digest = images.SubjectOf(row.Ref());
+    const bool has_it = std::ranges::any_of(
+        row.aliases, [&](const std::string& alias) { return images.SubjectOf(alias) == digest; });
+    const auto of = TRY(images.Home(digest));
+    if (!has_it && of != row.subject) row.ref.clear();
+    TRY(images.Put(std::move(row), Images::Confirms::kYes));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Carried> CarryOver(StoreTxn& txn, const Replacing& from) {
+  const WhatOpens opens(from);
+  Aliases aliases;
+  Images images(txn, aliases);
+  Carried carried;
+  CarryState(from, txn.state());
+  // First, so that no record brings back what was forgotten.
+  for (const Salvaged* one : {from.old, &from.source}) {
+    if (one != nullptr) TRY(CarryRevocations(txn, *one));
+  }
+  for (const auto& payload : from.source.of(Table::kImages)) {
+    if (auto row = DecodeImage(payload)) TRY(CarryRow(images, *std::move(row), opens, carried));
+  }
+  TRY(CarryValues(txn, from, opens));
+  TRY(CarryPulls(txn, from.source, {}));
+  carried.intents = from.source.of(Table::kIntents).size();
+  CountAllAsGiven(txn);
+  // A list that was drawn before may miss what was lost.
+  NoteEvidenceRemoved(txn);
+  if (from.old != nullptr) {
+    const auto registry = TRY(ReadRuntimeHandlers(txn));
+    TRY(CarryPulls(txn, *from.old, registry));
+    TRY(KeepRecorded(images, *from.old, registry));
+  }
+  TRY(CarryHostIds(txn, from, carried));
+  return carried;
 }
 
 }  // namespace waybill::internal

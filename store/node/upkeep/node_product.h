@@ -7,14 +7,6 @@
 
 namespace waybill::internal {
 
-// Carried over into a rebuilt store:
-//
-//   records             if provably nothing is missing or stale (the tree is the newest, no witness
-//                       contradicts, and the table's digest matches) with their credentials;
-//                       otherwise without, so that they must be verified again
-//   preloaded records   only if proven in the same way
-//   intents, quarantine entries, imported files, runtime handlers
-//                       all that verify: each can only close
 const Product& NodeProduct();
 
 }  // namespace waybill::internal

@@ -7,12 +7,18 @@
 #include <vector>
 
 #include "store/base/try.h"
-#include "store/node/upkeep/carry_over.h"
 #include "store/node/userns/host_ids.h"
 
 namespace waybill::internal {
 
 namespace {
+
+// What the rows of a replaced store say.
+enum class ReplacedRanges : std::uint8_t {
+  kWhole,       // it is sound, and no range was handed out since
+  kNewer,       // they are newer than the backup's
+  kMayBeOlder,  // its sequence is below the backup's: it was put back itself
+};
 
 class Restoration {
  public:
@@ -99,25 +105,41 @@ class Restoration {
   BlockSet contradicted_;  // by ranges of the backup
 };
 
-}  // namespace
+// Existing keys keep their values.
+Result<void> CarryUnchanged(StoreTxn& txn, const Salvaged& of) {
+  for (const auto& payload : of.of(Table::kHostIds)) {
+    const auto key = SpecOf(Table::kHostIds).key_of(payload, txn.seed());
+    if (key) TRY(txn.PutNew(Table::kHostIds, *key, payload));
+  }
+  return {};
+}
 
-Result<void> RestoreHostIds(StoreTxn& txn, const Salvaged& replaced, ReplacedRanges known,
-                            const Salvaged& backup, std::string_view reason,
-                            RestoreReport& report) {
-  TRY(CarryHostIds(txn, replaced));
+Result<void> Restore(StoreTxn& txn, const Replacing& from, RestoreReport& report) {
+  auto known = from.old->sequence() >= from.source.sequence() ? ReplacedRanges::kNewer
+                                                              : ReplacedRanges::kMayBeOlder;
+  if (from.old_is_newest) known = ReplacedRanges::kWhole;
   Restoration restoration(txn, known, report);
   TRY(restoration.ReadReplaced());
-  for (const HostIds& row : backup.All(Table::kHostIds, DecodeHostIds)) {
+  for (const HostIds& row : from.source.All(Table::kHostIds, DecodeHostIds)) {
     if (!row.pod_uid.empty()) TRY(restoration.Add(row));
   }
   TRY(restoration.HoldContradicted());
-  if (restoration.may_be_lost()) TRY(HoldLostRanges(txn, reason));
+  if (restoration.may_be_lost()) TRY(HoldLostRanges(txn, from.reason));
   const auto rows = TRY(ReadHostIds(txn));
   for (const HostIds& row : rows) {
     report.id_mappings += row.has_range() ? 1 : 0;
     report.id_ranges_lost = report.id_ranges_lost || row.pod_uid.empty();
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> CarryHostIds(StoreTxn& txn, const Replacing& from, Carried& carried) {
+  TRY(CarryUnchanged(txn, from.old != nullptr ? *from.old : from.source));
+  if (from.old != nullptr) return Restore(txn, from, carried);
+  const bool has_all = from.is_newest && from.source.Has(Table::kHostIds);
+  return has_all ? Result<void>() : HoldLostRanges(txn, from.reason);
 }
 
 }  // namespace waybill::internal
