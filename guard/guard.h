@@ -2,7 +2,7 @@
 //
 // A kubelet decides by its files: image_manager/pulled/ (records) and image_manager/pulling/
 // (intents). It loses some, and forgets others. The guard records in a NodeStore what the kubelet
-// writes, judges what the runtime lists by the rules of evidence (NodeStore::ObserveImages), and
+// writes, judges what the runtime lists by the rules of evidence (ClassifyImages), and
 // writes what the kubelet must find:
 //
 //   an image with a record                             its record, under its ID

@@ -37,9 +37,8 @@ class BackupCall final : public StoreCall {
     }
     ProgressLine line("backing up", "bytes");
     const Progress progress = line.UntilStopped();
-    return WithStore(ObserveStore(store_), [&](NodeStore& store) {
-      return store.Call(MakeBackup{.file = std::filesystem::absolute(*file_)}, progress);
-    });
+    return WithStore(ObserveStore(store_),
+                     [&](NodeStore& store) { return store.WriteBackup(*file_, progress); });
   }
 
   std::optional<std::string> file_;

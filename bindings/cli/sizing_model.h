@@ -139,7 +139,7 @@ std::string AdviceLine(const SizingQuestion& question, const SizingAdvice& advic
 std::string BytesText(double bytes);      // "1.6 MiB"
 std::string SecondsText(double seconds);  // "0.42 µs"
 
-// What deletions keep of the map for themselves (store/README.md, "A full store").
+// What deletions keep of the map for themselves (docs/design.md, "A commit").
 constexpr double ReserveOf(double map_bytes) {
   constexpr double kPageBytes = 4096;
   return std::clamp(map_bytes / kPageBytes / 16, 64.0, 1024.0) * kPageBytes;

@@ -37,7 +37,7 @@ struct ExportContent {
 // Writes pods/<uid>/userns for each allocation (userns_export.h), then
 // image_manager/{pulling,pulled,observed-preloaded}.
 //
-// Errors as in NodeStore::Export, and kOwned: another export into that directory is running. On an
+// Errors as of ExportKubeletFiles, and kOwned: another export into that directory is running. On an
 // error the folders are complete, old or new; they are the old ones while ID mappings are missing.
 Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
                                             const ExportKubeletFiles& options);

@@ -44,7 +44,7 @@ std::string SpellingOf(std::string_view ref);
 // `ref` and the other ways to write the same digest without a repository.
 std::vector<std::string> PlainSpellings(std::string_view ref);
 
-// What an image string names, for NodeStore::ObserveImages. Hosts compare without case.
+// What an image string names, for ClassifyImages. Hosts compare without case.
 struct NamedImage {
   bool parses = false;
   bool has_host = false;

@@ -125,7 +125,7 @@ struct NodeStoreOptions {
   Mode rules = Mode::kStrict;
   VerificationPolicy policy = {};
   // The runtime's complete list of images. nullopt: unknown. Mode::kKubelet replays dangling
-  // intents against it. Mode::kStrict judges its images (ObserveImages). Since it has no token, it
+  // intents against it. Mode::kStrict judges its images (ClassifyImages). Since it has no token, it
   // removes nothing, settles nothing and enters nothing in the ledger, except at a first start:
   // since the store was made or came up from an older schema, no list was judged, no pull began and
   // no record was removed.
@@ -231,8 +231,8 @@ struct ObserveOptions {
 // Options of changes that delete.
 struct ChangeOptions {
   // Accepts an empty list. A runtime that starts up lists nothing, so an empty list is otherwise
-  // kInvalidArgument if it would delete something. For ObserveImages also: the list counts although
-  // it has none of the known images.
+  // kInvalidArgument if it would delete something. For ClassifyImages also: the list counts
+  // although it has none of the known images.
   bool allow_empty = false;
   // Makes the change, reports it, and undoes it: nothing reaches the disk.
   bool dry_run = false;
@@ -277,7 +277,7 @@ struct ImagePullIntent {
 };
 
 // An image that a newer kubelet found on the node before it pulled anything: a file of
-// observed-preloaded/. Mode::kStrict judges it as an image of a list (ObserveImages).
+// observed-preloaded/. Mode::kStrict judges it as an image of a list (ClassifyImages).
 struct ImagePreloadedRecord {
   std::string image_ref = {};
   std::optional<Timestamp> last_updated = {};

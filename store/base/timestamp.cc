@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -118,12 +119,6 @@ std::optional<Timestamp> Parse(std::string_view text) {
   return time;
 }
 
-void AppendPadded(std::int64_t value, int width, std::string& out) {
-  const std::string digits = std::to_string(value);
-  out.append(static_cast<std::size_t>(std::max(0, width - static_cast<int>(digits.size()))), '0');
-  out += digits;
-}
-
 }  // namespace
 
 std::string FormatTimestamp(Timestamp time) {
@@ -132,25 +127,18 @@ std::string FormatTimestamp(Timestamp time) {
   const std::int64_t past = ((seconds % kSecondsPerDay) + kSecondsPerDay) % kSecondsPerDay;
   const year_month_day date(sys_days(days((seconds - past) / kSecondsPerDay)));
 
-  std::string out;
-  AppendPadded(static_cast<int>(date.year()), 4, out);
-  out += '-';
-  AppendPadded(static_cast<unsigned>(date.month()), 2, out);
-  out += '-';
-  AppendPadded(static_cast<unsigned>(date.day()), 2, out);
-  out += 'T';
-  AppendPadded(past / 3600, 2, out);
-  out += ':';
-  AppendPadded(past / 60 % 60, 2, out);
-  out += ':';
-  AppendPadded(past % 60, 2, out);
+  char text[80];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(past / 3600), static_cast<int>(past / 60 % 60),
+                static_cast<int>(past % 60));
+  std::string out = text;
   if (time.nanoseconds > 0 && time.nanoseconds < 1'000'000'000) {
-    out += '.';
-    AppendPadded(time.nanoseconds, kFractionDigits, out);
+    std::snprintf(text, sizeof text, ".%09d", time.nanoseconds);
+    out += text;
     out.erase(out.find_last_not_of('0') + 1);
   }
-  out += 'Z';
-  return out;
+  return out + 'Z';
 }
 
 Result<Timestamp> ParseTimestamp(std::string_view text) try {

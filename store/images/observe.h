@@ -1,6 +1,6 @@
-// What a list of images does to a store in mode strict (store/node/facade/node_store.h,
-// ObserveImages), at opening as at any time, in this order: learn whose digest is whose, judge what
-// nothing is known of, settle pulls, retire what is gone.
+// What a list of images does to a store in mode strict (store/node/facade/evidence.cc,
+// ClassifyImages), at opening as at any time, in this order: learn whose digest is whose, judge
+// what nothing is known of, settle pulls, retire what is gone.
 
 #ifndef WAYBILL_STORE_IMAGES_OBSERVE_H_
 #define WAYBILL_STORE_IMAGES_OBSERVE_H_
@@ -27,7 +27,7 @@ struct Observing {
 };
 
 // `list` names handlers as the runtime does. A list that changes nothing leaves `txn` clean: the
-// caller remembers its token. kInvalidArgument, kLimitExceeded: as ObserveImages.
+// caller remembers its token. kInvalidArgument, kLimitExceeded: as ClassifyImages.
 Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
                                    const Observing& observing);
 

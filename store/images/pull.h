@@ -59,7 +59,7 @@ Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view
 Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_view image,
                           std::string_view runtime_handler);
 
-// Gives the credentials of a record that a caller puts the proofs that NodeStore::PutRecord says.
+// Gives the credentials of a record that a caller puts the proofs that PutImage says.
 // `before`: what is stored for that handler.
 Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms& terms,
                         const VerificationPolicy& policy, Credentials& put);

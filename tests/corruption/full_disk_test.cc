@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(observers_come_and_an_owner_goes_on_when_there_is_room_agai
   if (answer == kMayNotMount) {
     BOOST_TEST_MESSAGE(answer);
   } else if (named != nullptr && CopiesOnWrite(named)) {
-    // A known limit (store/README.md): only the warning is checked.
+    // A known limit (docs/limits.md): only the warning is checked.
     BOOST_TEST_MESSAGE("on a file system that copies what is written: " << answer);
   } else {
     BOOST_TEST(answer == "as it should");

@@ -78,9 +78,9 @@ void History::ForgetIn(Side& side, const std::optional<Question>& in_flight, con
 
   // Very many records change in further commits.
   for (const ImagePulledRecord& record : Must(side.store->ListRecords())) {
-    const Model::CopyKey copy(side.model.ImageOf(record.image_ref), record.runtime_handler);
-    if (side.model.records().contains(copy) && record.stamp > side.model.token()) {
-      side.model.set_stamp(copy, record.stamp);
+    const Model::CopyKey key(side.model.ImageOf(record.image_ref), record.runtime_handler);
+    if (side.model.records().contains(key) && record.stamp > side.model.token()) {
+      side.model.set_stamp(key, record.stamp);
     }
   }
   // Refused: nothing was forgotten.

@@ -4,7 +4,6 @@
 #ifndef WAYBILL_TESTS_SUPPORT_NODE_STORE_H_
 #define WAYBILL_TESTS_SUPPORT_NODE_STORE_H_
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -186,9 +185,6 @@ class NodeStore : public waybill::NodeStore {
     return Call(waybill::Verify(), progress);
   }
   Result<Backup> MakeBackup() { return Call(waybill::MakeBackup()); }
-  Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress = {}) {
-    return Call(waybill::MakeBackup{.file = file}, progress);
-  }
   Result<ExportReport> Export(const ExportKubeletFiles& call) { return Call(call); }
 
  private:

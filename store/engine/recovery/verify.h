@@ -13,7 +13,7 @@
 
 namespace waybill::internal {
 
-// NodeStore::Verify. `committer` is null for an observer, which tells by `sequence`, of the commit
+// The call Verify. `committer` is null for an observer, which tells by `sequence`, of the commit
 // that it sees, whether the owner wrote meanwhile.
 Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committer* committer,
                                  FunctionRef<std::uint64_t()> sequence, const Progress& progress);

@@ -939,7 +939,7 @@ struct MigrationReport {
   std::vector<std::string> losses = {};
 };
 
-// What opening did (store/README.md, "Opening").
+// What opening did (docs/design.md, "Opening").
 struct OpeningReport {
   bool created = false;                         // the store is new
   bool set_aside = false;                       // the database failed its check; see set_aside_path

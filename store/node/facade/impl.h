@@ -251,7 +251,7 @@ class NodeStore::Impl {
   std::atomic<std::int64_t> owner_is_no_stricter_{-2};
 
   std::optional<internal::Inspection> seen_unowned_;  // guarded by observed_mutex
-  internal::ObserverDemands demands_;   // ObserveOptions; likewise:
+  internal::ObserverDemands demands_;                 // ObserveOptions; likewise:
   bool asks_owner_ = true;
   bool is_owner_ = false;
   bool closed_ = false;

@@ -160,6 +160,8 @@ class NodeStore {
   // then lacked everything that was forgotten before. Revocations of before may end (AgeLimits).
   // kInvalidArgument: that is of another boot or in the future.
   Result<void> NoteKubeletBegan(const BootTime& began);
+  // MakeBackup into a file, whose path may be relative: a command's own directory is known.
+  Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress = {});
 
   class Impl;  // what the rooms work on: store/node/facade/impl.h
   Impl& impl() const { return *impl_; }

@@ -67,6 +67,10 @@ Result<Backup> NodeStore::Impl::WriteBackup(const std::filesystem::path& file,
   return internal::WriteBackupOfLive(*observed, file, progress, flush);
 }
 
+Result<Backup> NodeStore::WriteBackup(const std::filesystem::path& file, const Progress& progress) {
+  return Guarded([&] { return impl_->WriteBackup(file, progress); });
+}
+
 namespace door {
 
 // In backup/: of several backups of this state only the new one is kept. Into a file: that must not

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "store/base/image_spellings.h"
 #include "store/base/try.h"
 #include "store/images/images.h"
 #include "store/images/open_pulls.h"
@@ -85,10 +84,6 @@ class WhatOpens {
     std::erase_if(row.aliases, [&](const std::string& alias) {
       return there == nullptr || std::ranges::count(there->aliases, alias) == 0;
     });
-    const bool leads_here = std::ranges::any_of(row.aliases, [&](const std::string& alias) {
-      return SpellingOf(alias) == SpellingOf(row.Ref());
-    });
-    if (!leads_here && SpellingOf(row.Ref()) != row.subject) row.ref.clear();
   }
 
   const Replacing& from_;
@@ -216,13 +211,19 @@ Result<void> KeepRecorded(Images& images, const Salvaged& old,
       if (digest == row.subject || of.empty()) AddAlias(row, alias);
     }
     if (there.pulled) KeepClosing(there, images.txn().clocks(), row);
-    // Nor is it shown under a ref that leads elsewhere.
-    const std::string digest = images.SubjectOf(row.Ref());
-    const bool has_it = std::ranges::any_of(
-        row.aliases, [&](const std::string& alias) { return images.SubjectOf(alias) == digest; });
-    const auto of = TRY(images.Home(digest));
-    if (!has_it && of != row.subject) row.ref.clear();
     TRY(images.Put(std::move(row), Images::Confirms::kYes));
+  }
+  return {};
+}
+
+// No image is shown under a ref that leads elsewhere by now.
+Result<void> ForgetRefsOfOthers(Images& images) {
+  auto rows = TRY(images.All([](const ImageRow& row) { return !row.ref.empty(); }));
+  for (ImageRow& row : rows) {
+    const auto home = TRY(images.Home(row.ref));
+    if (home == row.subject) continue;
+    row.ref.clear();
+    TRY(images.Put(std::move(row), Images::Confirms::kNo));
   }
   return {};
 }
@@ -253,6 +254,7 @@ Result<Carried> CarryOver(StoreTxn& txn, const Replacing& from) {
     TRY(CarryPulls(txn, *from.old, registry));
     TRY(KeepRecorded(images, *from.old, registry));
   }
+  TRY(ForgetRefsOfOthers(images));
   TRY(CarryHostIds(txn, from, carried));
   return carried;
 }

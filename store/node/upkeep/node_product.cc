@@ -9,7 +9,7 @@
 #include "store/images/images.h"
 #include "store/images/open_pulls.h"
 #include "store/node/upkeep/carry_over.h"
-#include "store/node/userns/lost_ranges.h"
+#include "store/node/userns/host_ids.h"
 
 namespace waybill::internal {
 
