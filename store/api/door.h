@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "store/door/calls.h"
+#include "store/node/facade/do.h"
 #include "store/node/facade/node_store.h"
 #include "store/streaming/streaming_store.h"
 #include "waybill/values.h"
@@ -43,12 +44,7 @@ Result<C> ParametersOf(std::string_view parameters) {
   return call;
 }
 
-// What a call does: do.cc.
-#define WAYBILL_DECLARE(C) Result<C::Answer> Do(NodeStore&, const C&, const Progress&);
-WAYBILL_READING_CALLS(WAYBILL_DECLARE)
-WAYBILL_CHANGING_CALLS(WAYBILL_DECLARE)
-WAYBILL_UNSERVED_CALLS(WAYBILL_DECLARE)
-#undef WAYBILL_DECLARE
+// What a call does to a store of streams, and what one does without a store: do.cc.
 #define WAYBILL_DECLARE(C) Result<C::Answer> Do(StreamingStore&, const C&, const Progress&);
 WAYBILL_STREAM_CALLS(WAYBILL_DECLARE)
 WAYBILL_DECLARE(GetStatus)

@@ -52,10 +52,12 @@ std::string DigestText(const std::uint8_t* raw) {
 // Zeros stand for what is text, or empty.
 template <std::size_t N>
 bool IsZero(const std::uint8_t* bytes) {
-  std::array<std::uint64_t, N / 8> words;
-  std::memcpy(words.data(), bytes, N);
   std::uint64_t any = 0;
-  for (const std::uint64_t word : words) any |= word;
+  for (std::size_t i = 0; i < N; i += sizeof(any)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + i, sizeof(word));
+    any |= word;
+  }
   return any == 0;
 }
 
@@ -698,10 +700,9 @@ ImageView::ImageView(std::span<const std::uint8_t> payload)
     : image_(flatbuffers::GetRoot<v2::Image>(payload.data())) {}
 
 bool ImageView::SubjectIs(std::string_view subject) const {
-  const std::uint8_t* const id = image_->fixed()->id().bytes()->data();
-  if (IsZero<32>(id)) return image_->subject() != nullptr && Text(image_->subject()) == subject;
+  if (image_->subject() != nullptr) return Text(image_->subject()) == subject;
   return subject.size() == kSha256.size() + 64 && subject.starts_with(kSha256) &&
-         AreDigitsOf(subject.data() + kSha256.size(), id);
+         AreDigitsOf(subject.data() + kSha256.size(), image_->fixed()->id().bytes()->data());
 }
 
 std::string_view ImageView::runtime_handler() const { return Text(image_->runtime_handler()); }

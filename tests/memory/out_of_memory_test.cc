@@ -203,9 +203,9 @@ BOOST_AUTO_TEST_CASE(making_the_first_store_of_a_process) {
     options.map_bytes = std::uint64_t{1} << 20U;
     const NodeStoreOptions again = options;
     const Outcome outcome =
-        WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
+        WithFailure(n, [&] { return CodeOf(waybill::NodeStore::Open(std::move(options))); });
     if (outcome.threw) return kThrew;
-    const auto opened = NodeStore::Open(again);
+    const auto opened = waybill::NodeStore::Open(again);
     if (!opened || (*opened)->recovery_report().distrustful) return kBrokenSince;
     return outcome.had_failure ? kHadFailure : kNoMore;
   });
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(opening_owning_and_observing) {
       NodeStoreOptions options = store.Options({{.id = std::string(kRef)}});
       options.runtime_handlers.emplace();
       const Outcome outcome =
-          WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
+          WithFailure(n, [&] { return CodeOf(waybill::NodeStore::Open(std::move(options))); });
       more = outcome.had_failure;
       out_of_memory += outcome.code == ErrorCode::kOutOfMemory;
       BOOST_TEST_CONTEXT("allocation " << n) {
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(opening_owning_and_observing) {
     for (unsigned long n = 1; more; ++n) {
       ObserveOptions options{.directory = store.directory(), .rules = rules};
       const Outcome outcome =
-          WithFailure(n, [&] { return CodeOf(NodeStore::Observe(std::move(options))); });
+          WithFailure(n, [&] { return CodeOf(waybill::NodeStore::Observe(std::move(options))); });
       more = outcome.had_failure;
       BOOST_TEST_CONTEXT("allocation " << n) {
         BOOST_TEST(!outcome.threw);
@@ -314,7 +314,8 @@ BOOST_FIXTURE_TEST_CASE(a_list_beside_all_that_may_have_brought_its_images, Clos
   const auto observe = [&]() -> Code {
     auto token = store->BeginList();
     if (!token) return token.error().code;
-    ImageList list;
+    ClassifyImages call{.dry_run = true};
+    ImageList& list = call.list;
     try {
       for (const char* tag : {":proven", ":runs", ":failed", ":unknown", ":other", "-x:v1"}) {
         list.images.push_back({.id = ref_of('a') + tag, .repo_tags = {repository + tag}});
@@ -325,7 +326,7 @@ BOOST_FIXTURE_TEST_CASE(a_list_beside_all_that_may_have_brought_its_images, Clos
     }
     list.token = *token;
     list.complete = false;
-    return CodeOf(store->ObserveImages(list, {.dry_run = true}));
+    return CodeOf(store->Call(call));
   };
   const Counts counts = EachFails("ObserveImages", observe);
   BOOST_TEST(counts.out_of_memory > 100U);

@@ -1,5 +1,6 @@
 #include "store/engine/database/envelope.h"
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <bit>

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "store/api/door.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/engine/trust/trust.h"
@@ -16,6 +15,7 @@
 #include "store/images/preloaded.h"
 #include "store/images/pull_row.h"
 #include "store/images/shown.h"
+#include "store/node/facade/do.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/typed_tables.h"

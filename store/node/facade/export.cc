@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "migrations/kubelet/kubelet_export.h"
-#include "store/api/door.h"
 #include "store/base/try.h"
 #include "store/engine/trust/trust_journal.h"
 #include "store/images/forget.h"
 #include "store/images/proofs.h"
 #include "store/images/pull_row.h"
+#include "store/node/facade/do.h"
 #include "store/node/facade/impl.h"
 #include "store/node/records/typed_tables.h"
 

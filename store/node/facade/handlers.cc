@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "runtime/files/documents.h"
-#include "store/api/door.h"
 #include "store/base/try.h"
+#include "store/node/facade/do.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/typed_tables.h"

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <utility>
 
-#include "store/api/door.h"
 #include "store/base/go_json.h"
 #include "store/base/try.h"
 #include "store/base/words.h"
 #include "store/engine/trust/trust_journal.h"
+#include "store/node/facade/do.h"
 #include "store/node/facade/impl.h"
 #include "waybill/limits.h"
 

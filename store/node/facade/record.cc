@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "store/api/door.h"
 #include "store/base/empty_list.h"
 #include "store/base/image_name.h"
 #include "store/base/metrics.h"
@@ -24,6 +23,7 @@
 #include "store/images/pull_row.h"
 #include "store/images/retire.h"
 #include "store/images/shown.h"
+#include "store/node/facade/do.h"
 #include "store/node/facade/impl.h"
 #include "store/node/facade/node_store.h"
 #include "store/node/handlers/runtime_handlers.h"

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "migrations/kubelet/kubelet_directory.h"
-#include "store/api/door.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
 #include "store/engine/recovery/backup.h"
 #include "store/images/forget.h"
 #include "store/images/revoked.h"
+#include "store/node/facade/do.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/typed_tables.h"

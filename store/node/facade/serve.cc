@@ -3,9 +3,9 @@
 #include <mutex>
 #include <utility>
 
-#include "store/api/door.h"
 #include "store/base/try.h"
 #include "store/engine/recovery/backup.h"
+#include "store/node/facade/do.h"
 #include "store/node/facade/impl.h"
 #include "store/node/facade/node_store.h"
 #include "waybill/store.h"

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/api/door.h"
 #include "store/base/try.h"
 #include "store/engine/database/uuid.h"
 #include "store/engine/recovery/verify.h"
 #include "store/engine/trust/trust_journal.h"
 #include "store/images/pull_row.h"
+#include "store/node/facade/do.h"
 #include "store/node/facade/impl.h"
 
 namespace waybill {

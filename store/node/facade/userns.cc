@@ -67,6 +67,19 @@ Result<std::optional<HostIds>> Find(const NodeStore::Impl& impl, const ReaderPoo
   return row;
 }
 
+// The same, of what the pod gets: most pods have theirs.
+Result<std::optional<internal::GivenRange>> FindGiven(const NodeStore::Impl& impl,
+                                                      const ReaderPool::Lease& snapshot,
+                                                      std::string_view pod_uid) {
+  Payload payload;
+  if (snapshot.Get(Table::kHostIds, HashKey(pod_uid, snapshot.seed()), payload) == Lookup::kFound) {
+    if (auto given = internal::GivenIn(payload, pod_uid)) return given;
+  }
+  const auto row = TRY(Find(impl, snapshot, pod_uid));
+  if (!row) return std::optional<internal::GivenRange>();
+  return std::optional(internal::GivenRange{row->mapping(), row->stamp});
+}
+
 PodMapping Related(const UserNamespaceOptions& options, HostIds row) {
   const IdMapping mapping = row.mapping();
   return {.pod_uid = std::move(row.pod_uid),
@@ -173,14 +186,14 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
         case UserNamespaceSupport::kDamaged:
           return impl_->Unreadable("the runtime handlers");
       }
-      auto found = TRY(Find(*impl_, snapshot, request.pod_uid));
+      const auto found = TRY(FindGiven(*impl_, snapshot, request.pod_uid));
       if (found) {
-        TRY(internal::CheckLength(request, found->mapping()));
+        TRY(internal::CheckLength(request, found->mapping));
         const bool may_be_collected = impl_->is_owner() && found->stamp <= impl_->last_token.load();
         // A pod's files outlive a power cut, so its range must, too.
         const bool is_durable = !impl_->is_owner() || snapshot.state().commit_sequence <=
                                                           impl_->committer->durable_sequence();
-        if (!may_be_collected && is_durable) return PodMode(found->mapping());
+        if (!may_be_collected && is_durable) return PodMode(found->mapping);
       }
     }
     auto mapping = TRY(WriteAndGet(*impl_, [&](StoreTxn& txn) {

@@ -97,6 +97,14 @@ std::optional<HostIds> DecodeHostIds(Payload payload) {
   return row;
 }
 
+std::optional<GivenRange> GivenIn(Payload payload, std::string_view pod_uid) {
+  const auto& row = *flatbuffers::GetRoot<v1::HostIds>(payload.data());
+  const bool is_given = Text(row.pod_uid()) == pod_uid && row.held() == nullptr &&
+                        MayBeHandedOut(row.first(), row.length());
+  if (!is_given) return std::nullopt;
+  return GivenRange{{row.first(), 0, row.length()}, row.stamp()};
+}
+
 std::optional<Key16> KeyOfHostIds(Payload payload, std::uint64_t seed) {
   const auto row = DecodeHostIds(payload);
   return row ? std::optional(HashKey(row->pod_uid, seed)) : std::nullopt;

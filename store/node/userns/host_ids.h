@@ -38,6 +38,14 @@ struct HostIds {
   bool may_have_any() const { return held && held->ranges.empty(); }
 };
 
+// What a pod gets that has a range, and is not held.
+struct GivenRange {
+  IdMapping mapping;
+  std::uint64_t stamp = 0;
+};
+// In place; `payload` must come from an envelope that verified. nullopt: DecodeHostIds tells why.
+std::optional<GivenRange> GivenIn(Payload payload, std::string_view pod_uid);
+
 std::vector<std::uint8_t> EncodeHostIds(const HostIds& row);
 // nullopt: not a FlatBuffer of that table, a field is missing or above limits.h, it says nothing of
 // its pod, or the range may not be handed out: it is not made of whole blocks, or contains the
