@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "store/base/try.h"
+#include "store/images/learn.h"
 #include "store/images/proofs.h"
 #include "store/images/revoked.h"
 
@@ -25,7 +26,8 @@ Result<void> Spread(Images& images) {
       ImageRow copy{.subject = text, .runtime_handler = row.runtime_handler, .stamp = row.stamp};
       copy.absent = row.absent;
       copy.pulled = row.pulled;
-      TRY(images.Put(std::move(copy), Images::Confirms::kNo));
+      // It keeps the image closed.
+      TRY(images.Put(std::move(copy), Images::Confirms::kNo, Images::Room::kReserve));
     }
     ImageRow own = row;
     own.ref.clear();
@@ -50,7 +52,7 @@ Result<void> Gather(Images& images) {
     ImageRow there = TRY(images.FindOrMake(home, row.runtime_handler));
     TRY(LeaveOutRevoked(images, moved));
     ImageRow one = Unite(std::move(there), std::move(moved), AgingIn(images.txn()));
-    TRY(images.Put(std::move(one), Images::Confirms::kNo));
+    TRY(PutUnited(images, std::move(one), Images::Confirms::kNo));
   }
   return {};
 }

@@ -39,7 +39,8 @@ Result<std::optional<AliasPart>> Images::AliasOf(const std::string& subject) con
   for (const Key16& key : keys) {
     const auto payload = txn_.Get(Table::kImages, key);
     const auto image = payload && *payload ? DecodeImage(**payload) : std::nullopt;
-    if (!image) continue;
+    // The index may tell of a row that could not be read, and was replaced.
+    if (!image || !ImageView(**payload).HasAlias(subject)) continue;
     if (alias && alias->image != image->subject) return AliasPart{};  // two images have it
     const std::uint64_t since =
         alias ? std::min(alias->stamp, image->alias_since) : image->alias_since;

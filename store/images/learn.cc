@@ -49,14 +49,6 @@ Result<std::vector<std::string>> TakenFor(const Images& images, const std::strin
   return taken_for;
 }
 
-// Together they may have too many names: nothing opens less.
-Result<void> PutUnited(Images& images, ImageRow one, Images::Confirms confirms) {
-  auto put = images.Put(one, confirms);
-  if (put || put.error().code != ErrorCode::kLimitExceeded || !one.pulled) return put;
-  one.pulled->entries.clear();
-  return images.Put(std::move(one), Images::Confirms::kYes);
-}
-
 // The digest is another image's now, or two images': what was recorded under it is not this one's.
 Result<void> Lose(Images& images, const std::string& subject, const std::string& digest) {
   const auto rows = TRY(images.RowsOf(subject));
@@ -281,6 +273,13 @@ Result<void> FindFormer(const Images& images, std::vector<ImageInList>& listed) 
 
 Result<Learnt> Learn(Images& images, std::vector<ImageInList>& listed, bool is_whole) {
   return Learner(images, listed, is_whole).Run();
+}
+
+Result<void> PutUnited(Images& images, ImageRow one, Images::Confirms confirms) {
+  auto put = images.Put(one, confirms);
+  if (put || put.error().code != ErrorCode::kLimitExceeded || !one.pulled) return put;
+  one.pulled->entries.clear();
+  return images.Put(std::move(one), Images::Confirms::kYes);
 }
 
 Result<void> Become(Images& images, const std::string& old, const std::string& now,

@@ -32,6 +32,10 @@ Result<Learnt> Learn(Images& images, std::vector<ImageInList>& listed, bool is_w
 Result<void> Become(Images& images, const std::string& old, const std::string& now,
                     std::uint64_t& united);
 
+// Stores a row that two became. Together they may have too many names: then it loses its
+// credentials, and nothing opens less.
+Result<void> PutUnited(Images& images, ImageRow one, Images::Confirms confirms);
+
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_IMAGES_LEARN_H_

@@ -134,7 +134,7 @@ Result<bool> TakeOut(Images& images, std::string_view image_ref, const std::stri
   row.pulled = PulledPart{.last_updated = images.txn().now(),
                           .closed_because = because,
                           .closed_by = ClosedBy::kOperator};
-  TRY(images.Put(std::move(row), Images::Confirms::kYes));
+  TRY(images.Put(std::move(row), Images::Confirms::kYes, Images::Room::kReserve));
   return true;
 }
 

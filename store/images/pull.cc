@@ -313,8 +313,7 @@ Result<void> RecordPulled(Images& images, InFlight& in_flight, const PulledImage
   const bool was_absent = strict && row.absent != 0;
   // What came back is what this pull brought: what was proven, or known of its coming, counts no
   // more.
-  if (was_absent) row = Present(std::move(row));
-  row.absent = 0;
+  row = Present(std::move(row));
   PulledPart record = row.pulled.value_or(PulledPart());
   if (was_absent) record.entries.clear();
   const bool other_guest = record.guest_platform != pulled.guest_platform;

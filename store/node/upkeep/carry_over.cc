@@ -1,6 +1,7 @@
 #include "store/node/upkeep/carry_over.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "store/base/try.h"
+#include "store/images/change_mode.h"
 #include "store/images/images.h"
 #include "store/images/open_pulls.h"
 #include "store/images/pull_row.h"
@@ -216,6 +218,14 @@ Result<void> KeepRecorded(Images& images, const Salvaged& old,
   return {};
 }
 
+// Rows lie where their store's mode looks for them: whether one of the two had another, or does not
+// say which.
+bool MayBeOfOtherMode(const Replacing& from, const State& state) {
+  return std::ranges::any_of(std::array{&from.source, from.old}, [&](const Salvaged* one) {
+    return one != nullptr && (!one->state || one->state->kubelet_rules != state.kubelet_rules);
+  });
+}
+
 // No image is shown under a ref that leads elsewhere by now.
 Result<void> ForgetRefsOfOthers(Images& images) {
   auto rows = TRY(images.All([](const ImageRow& row) { return !row.ref.empty(); }));
@@ -243,6 +253,8 @@ Result<Carried> CarryOver(StoreTxn& txn, const Replacing& from) {
   for (const auto& payload : from.source.of(Table::kImages)) {
     if (auto row = DecodeImage(payload)) TRY(CarryRow(images, *std::move(row), opens, carried));
   }
+  const bool moves = MayBeOfOtherMode(from, txn.state());
+  if (moves) TRY(ChangeMode(images));
   TRY(CarryValues(txn, from, opens));
   TRY(CarryPulls(txn, from.source, {}));
   carried.intents = from.source.of(Table::kIntents).size();
@@ -254,6 +266,7 @@ Result<Carried> CarryOver(StoreTxn& txn, const Replacing& from) {
     TRY(CarryPulls(txn, *from.old, registry));
     TRY(KeepRecorded(images, *from.old, registry));
   }
+  if (moves) TRY(ChangeMode(images));
   TRY(ForgetRefsOfOthers(images));
   TRY(CarryHostIds(txn, from, carried));
   return carried;
