@@ -65,32 +65,48 @@ auto SayOf(NodeStore::Impl& impl, const ImageCopy& copy, const ChangeOptions& op
       options);
 }
 
-Result<void> DropOpenPull(NodeStore::Impl& impl, PullId pull, std::string_view reason,
-                          const ChangeOptions& options) {
-  if (auto r = CheckReason("reason", reason); !r) return r;
-  return impl.Write(
-      [&](StoreTxn& txn) -> Result<void> {
-        auto pulls = TRY(internal::AllOpenPulls(txn));
-        const auto at = std::ranges::find(pulls, pull, &UnresolvedPull::id);
-        if (at == pulls.end() || pull.value == 0 || at->nothing_at != 0) {
-          return Error{ErrorCode::kNotFound,
-                       "there is no open pull " + std::to_string(pull.value) + " in " +
-                           impl.directory.string() + "; nothing was changed",
-                       "list them: it may have ended since"};
-        }
-        if (at->state == PullState::kRunning &&
-            impl.in_flight.Get(at->image, at->runtime_handler).count > 0) {
-          return Error{ErrorCode::kConflict,
-                       "the pull of " + internal::QuoteForMessage(at->image) +
-                           " runs in this process; nothing was changed",
-                       "record how it ended"};
-        }
-        if (auto r = internal::EraseOpenPull(txn, *at); !r) return r;
-        internal::NoteEvidenceRemoved(txn);
-        return internal::NoteInJournal(
-            txn, "dropped " + internal::Describe(*at) + ": " + std::string(reason));
-      },
-      options);
+// kNotFound: there is none. kConflict: it runs in this process. Neither wrote anything.
+Result<void> DropOpenPull(NodeStore::Impl& impl, StoreTxn& txn, PullId pull,
+                          std::string_view reason) {
+  auto pulls = TRY(internal::AllOpenPulls(txn));
+  const auto at = std::ranges::find(pulls, pull, &UnresolvedPull::id);
+  if (at == pulls.end() || pull.value == 0 || at->nothing_at != 0) {
+    return Error{ErrorCode::kNotFound,
+                 "there is no open pull " + std::to_string(pull.value) + " in " +
+                     impl.directory.string() + "; nothing was changed",
+                 "list them: it may have ended since"};
+  }
+  if (at->state == PullState::kRunning &&
+      impl.in_flight.Get(at->image, at->runtime_handler).count > 0) {
+    return Error{ErrorCode::kConflict,
+                 "the pull of " + internal::QuoteForMessage(at->image) +
+                     " runs in this process; nothing was changed",
+                 "record how it ended"};
+  }
+  TRY(internal::EraseOpenPull(txn, *at));
+  internal::NoteEvidenceRemoved(txn);
+  return internal::NoteInJournal(txn,
+                                 "dropped " + internal::Describe(*at) + ": " + std::string(reason));
+}
+
+// All or none. Those that run in this process stay; kConflict: all do.
+Result<std::uint64_t> DropOpenPulls(NodeStore::Impl& impl, StoreTxn& txn,
+                                    const std::vector<UnresolvedPull>& pulls,
+                                    std::string_view reason) {
+  std::uint64_t count = 0;
+  std::optional<Error> runs;
+  for (const UnresolvedPull& pull : pulls) {
+    auto dropped = DropOpenPull(impl, txn, pull.id, reason);
+    if (dropped) {
+      ++count;
+    } else if (dropped.error().code == ErrorCode::kConflict) {
+      runs = std::move(dropped.error());
+    } else if (dropped.error().code != ErrorCode::kNotFound) {
+      return std::move(dropped.error());
+    }
+  }
+  if (count == 0 && runs) return *std::move(runs);
+  return count;
 }
 
 // The open pulls of an image string under a handler.
@@ -165,7 +181,9 @@ Result<DropPulls::Answer> Do(NodeStore& store, const DropPulls& call, const Prog
   }
   NodeStore::Impl& impl = store.impl();
   if (call.pull != 0) {
-    TRY(DropOpenPull(impl, {call.pull}, call.reason, OptionsOf(call)));
+    TRY(CheckReason("reason", call.reason));
+    TRY(impl.Write([&](StoreTxn& txn) { return DropOpenPull(impl, txn, {call.pull}, call.reason); },
+                   OptionsOf(call)));
     return DropPulls::Answer{1};
   }
   const auto before = TRY(PullsOf(store, *call.image, call.runtime_handler));
@@ -176,18 +194,10 @@ Result<DropPulls::Answer> Do(NodeStore& store, const DropPulls& call, const Prog
   DropPulls::Answer answer;
   if (call.dry_run || impl.rules == Mode::kStrict) {
     const std::string reason = call.dry_run && call.reason.empty() ? "dry run" : call.reason;
-    std::optional<Error> runs;
-    for (const UnresolvedPull& pull : before) {
-      const auto dropped = DropOpenPull(impl, pull.id, reason, OptionsOf(call));
-      if (dropped) {
-        ++answer.dropped;
-      } else if (dropped.error().code == ErrorCode::kConflict) {
-        runs = dropped.error();
-      } else if (dropped.error().code != ErrorCode::kNotFound) {
-        return dropped.error();
-      }
-    }
-    if (answer.dropped == 0 && runs) return *std::move(runs);
+    TRY(CheckReason("reason", reason));
+    answer.dropped = TRY(WriteAndGet(
+        impl, [&](StoreTxn& txn) { return DropOpenPulls(impl, txn, before, reason); },
+        OptionsOf(call)));
     return answer;
   }
   TRY(WriteImages(impl, [&](Images& images) -> Result<void> {
