@@ -103,6 +103,27 @@ BOOST_AUTO_TEST_CASE(after_a_truth_what_is_too_long_is_refused_all_the_same) {
   });
 }
 
+// Nobody knows what it was about, so what began before it proves nothing.
+BOOST_AUTO_TEST_CASE(a_pull_that_began_before_a_revocation_that_is_lost_proves_nothing) {
+  UnderBothRules([](ScratchStore& store) {
+    const PullId pull = Must(store->RecordPullIntent({.image = kImage}));
+    Must(store->ForgetSecret(kNameA));
+    store.Stop();
+    std::string bytes = ReadFile(store.directory() / "data.mdb");
+    const auto places = PlacesOf(bytes, "team-a");
+    BOOST_TEST_REQUIRE(!places.empty());
+    for (const std::size_t at : places) bytes[at] = '!';
+    WriteFile(store.directory() / "data.mdb", bytes);
+    store.Restart();
+    BOOST_TEST(Must(store->ListRevocations()).empty());
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA),
+                                  {.pull = pull}));
+    BOOST_TEST(MustPull(store, kSecretA));
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    BOOST_TEST(!MustPull(store, kSecretA));
+  });
+}
+
 // What the kubelet's files may still say does not open, and files that can't be read may say it.
 BOOST_AUTO_TEST_CASE(a_revocation_waits_for_all_that_the_kubelets_files_may_say) {
   namespace fs = std::filesystem;

@@ -144,7 +144,8 @@ Result<void> CarryValues(StoreTxn& txn, const Replacing& from, const WhatOpens& 
   return {};
 }
 
-void CarryState(const Replacing& from, State& state) {
+void CarryState(const Replacing& from, StoreTxn& txn) {
+  State& state = txn.state();
   for (const Salvaged* one : {&from.source, from.old}) {
     if (one == nullptr || !one->state) continue;
     state.last_truth = std::max(state.last_truth, one->state->last_truth);
@@ -153,6 +154,10 @@ void CarryState(const Replacing& from, State& state) {
     state.kubelet_rules = one->state->kubelet_rules;
     if (from.old == nullptr) state.last_list = one->state->last_list;
   }
+  // Of a revocation that is lost nobody knows what it was about: pulls that began before prove no
+  // Secret and no service account any more.
+  const Salvaged& newest = from.old != nullptr ? *from.old : from.source;
+  if (!newest.Has(Table::kRevocations)) state.last_truth = txn.sequence();
 }
 
 // A record of the replaced store closes what the backup has no record of: it was pulled or closed
@@ -245,7 +250,7 @@ Result<Carried> CarryOver(StoreTxn& txn, const Replacing& from) {
   Aliases aliases;
   Images images(txn, aliases);
   Carried carried;
-  CarryState(from, txn.state());
+  CarryState(from, txn);
   // First, so that no record brings back what was forgotten.
   for (const Salvaged* one : {from.old, &from.source}) {
     if (one != nullptr) TRY(CarryRevocations(txn, *one));
