@@ -9,11 +9,15 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <random>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "store/door/json.h"
+#include "tests/support/draw.h"
+#include "tests/support/mutation.h"
 
 namespace waybill::testing {
 
@@ -411,6 +415,28 @@ BOOST_AUTO_TEST_CASE(gives_each_field) {
   std::string json = "x";
   internal::AppendJson(json, Explain{"i"});
   BOOST_TEST(json == R"(x{"image":"i"})");
+}
+
+BOOST_AUTO_TEST_CASE(takes_no_damage_and_gives_back_what_it_took) {
+  const std::regex kLargeExponent(R"([eE]\+?\d{3})");
+  std::mt19937_64 random(SeedOfThisRun());
+  const std::string seeds[] = {ToJson(Full()), ToJson(All()), ToJson(AllOptional{Full()})};
+  std::size_t taken = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string text = Mutate(seeds[random() % 3], random);
+    BOOST_TEST_INFO_SCOPE(text);
+    for (const auto strangers : {Strangers::kRefuse, Strangers::kSkip}) {
+      All all;
+      if (!FromJson(text, all, strangers).empty()) continue;
+      ++taken;
+      // What is skipped may be a number that no double holds, which nlohmann refuses.
+      BOOST_TEST((nlohmann::json::accept(text) || std::regex_search(text, kLargeExponent)));
+      All again;
+      BOOST_TEST(FromJson(ToJson(all), again, strangers) == "");
+      BOOST_TEST((again == all || all.real != all.real));
+    }
+  }
+  BOOST_TEST(taken > 100U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
