@@ -27,7 +27,7 @@
 
 namespace waybill::internal {
 
-// Decisions by CheckResult and Reason: CounterOf in node/decision/decision_steps.h.
+// Decisions by CheckResult and Reason: CounterOf in images/decide.h.
 inline constexpr std::size_t kCounters = std::size_t{5} * 32;
 using Counters = std::array<std::uint64_t, kCounters>;
 

@@ -67,7 +67,11 @@ Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceReque
     if (found->held) return IsHeld(*found->held);
     const IdMapping mapping = found->mapping();
     TRY(CheckLength(request, mapping));
-    if (found->stamp <= token) TRY(PutHostIds(txn, *std::move(found)));
+    if (found->stamp > token) return mapping;
+    const bool is_seen = of_ == txn.state().digest(Table::kHostIds);
+    TRY(PutHostIds(txn, *std::move(found)));
+    // The stamp is all that changed.
+    if (is_seen) of_ = txn.state().digest(Table::kHostIds);
     return mapping;
   }
   if (request.length && *request.length != pool_.ids_per_pod) {
