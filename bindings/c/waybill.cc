@@ -459,14 +459,11 @@ waybill_code waybill_open(waybill_text directory, waybill_text loss_marker, wayb
   });
 }
 
-waybill_code waybill_observe(waybill_text directory, waybill_text options, waybill_store** store,
-                             waybill_error** error) {
+waybill_code waybill_observe(waybill_text directory, waybill_store** store, waybill_error** error) {
   return Opened(store, error, [&](waybill_store& made, Arguments& arguments) -> Result<void> {
     const auto path = arguments.Path(directory, "directory");
-    const auto json = arguments.Text(options, "options");
     TRY(arguments.ok());
-    const auto settings = TRY(waybill::internal::SettingsOf(json));
-    made.store = TRY(waybill::Store::Observe(path, settings));
+    made.store = TRY(waybill::Store::Observe(path));
     return {};
   });
 }

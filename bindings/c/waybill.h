@@ -159,7 +159,8 @@ typedef struct waybill_store waybill_store;
  *   "allowEmpty"        true: empty lists of images and runtimes are meant
  *   "manualClock"       true: for tests, see waybill_set_time
  *
- * Settings are given at each opening: the store keeps only maxAgeSeconds and mapBytes.
+ * Settings are given at each opening. The store keeps mapBytes, and what observers go by: mode,
+ * policy, maxAgeSeconds, pool, shortNamesAnywhere.
  * WAYBILL_OWNED, _UNSAFE_PATH, _NEWER_SCHEMA, _OLDER_SCHEMA, _NOT_FOUND, _INVALID_ARGUMENT: nothing
  * was changed. _DISK_FULL, _IO, _STORE_FULL: what was recovered so far is kept; open again. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_open(waybill_text directory,
@@ -168,13 +169,10 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_open(waybill_text directory,
                                                          waybill_store** store,
                                                          waybill_error** error);
 
-/* Opens to decide and to read, beside an owner or without one. What would change something is
- * WAYBILL_NOT_OWNER. `options` is JSON, may be empty: the members of Settings, without "settings"
- * around them. Give those of the owner: where they are laxer than the owner's, decisions are
- * "pull". WAYBILL_NOT_FOUND: there is no store. WAYBILL_DAMAGED, _OLDER_SCHEMA: an owner must open
- * it first. */
+/* Opens to decide and to read, beside an owner or without one, by the settings that the last owner
+ * chose. What would change something is WAYBILL_NOT_OWNER. WAYBILL_NOT_FOUND: there is no store.
+ * WAYBILL_DAMAGED, _OLDER_SCHEMA: an owner must open it first. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe(waybill_text directory,
-                                                            waybill_text options,
                                                             waybill_store** store,
                                                             waybill_error** error);
 

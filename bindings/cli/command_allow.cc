@@ -41,7 +41,6 @@ class AllowCall final : public StoreCall {
                 "the kubelet's directory: waits for its guard, 5 seconds at most", kTakesSetting);
     runtime_.Declare(flags);
     change_.DeclareDryRun(flags);
-    store_.DeclareRules(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {

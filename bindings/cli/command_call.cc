@@ -33,10 +33,8 @@ class CallCall final : public StoreCall {
     flags.Switch("--interface", &interface_, "print the calls, with all that goes in and out");
     store_.DeclareOptional(flags).TakesSetting();
     store_.DeclareWait(flags);
-    policy_.Declare(flags);
     short_names_.Declare(flags);
     pool_.Declare(flags);
-    store_.DeclareRules(flags);
     flags.Excludes("--interface", {"NAME", "PARAMETERS"});
     flags.Needed({"NAME", "--interface"}, "--interface prints all calls");
   }
@@ -79,7 +77,7 @@ class CallCall final : public StoreCall {
       // What is not found may be the owner, or what the call is about.
       if (!is_absent(answer) || !is_absent(owner.Call(ListRuntimes()))) return answer;
     }
-    Opening how{.policy = policy_.policy, .evidence = short_names_.options()};
+    Opening how{.evidence = short_names_.options()};
     if (name_.find("UserNamespace") != std::string::npos) {
       const bool hands_out = name_.starts_with("Claim") || name_.starts_with("Assign");
       how.user_namespaces = TRY(pool_.Read(hands_out));
@@ -93,7 +91,6 @@ class CallCall final : public StoreCall {
   std::string name_;
   std::string parameters_ = "{}";
   bool interface_ = false;
-  PolicyFlags policy_;
   ShortNamesFlag short_names_;
   UserNamespaceFlags pool_;
 };

@@ -109,7 +109,7 @@ class CheckCall final : public Call {
 
  private:
   Result<std::unique_ptr<NodeStore>> Open() const {
-    const Opening how{.policy = flags_.policy.policy, .evidence = short_names_.options()};
+    const Opening how{.evidence = short_names_.options()};
     if (!write_back_) return ObserveStore(flags_.store, how);
     auto store = OwnStore(flags_.store, how);
     if (store || store.error().code != ErrorCode::kOwned) return store;
@@ -162,7 +162,7 @@ class CheckCall final : public Call {
       answer.wrote_back = !answer.pull && OpenTo(store, copy) != before;
     }
     if (answer.decision && answer.decision->pull && !copy.image_ref.empty() &&
-        flags_.store.rules() == Mode::kStrict) {
+        store.settings().mode == Mode::kStrict) {
       // The answer holds even if it can't be explained.
       const auto names = list ? ListedNames(*list, ref) : std::vector<std::string>();
       if (auto why = store.Explain(copy, names)) answer.explanation = *std::move(why);

@@ -30,7 +30,7 @@ class DumpCall final : public StoreCall {
 
   Result<ExitCode> Run(Output& out) override {
     // Including credentials that are past their age.
-    return WithStore(ObserveStore(store_, {.ages = AgeLimits{}, .shows_any_age = true}),
+    return WithStore(ObserveStore(store_, {.shows_any_age = true}),
                      [&](NodeStore& store) { return Dump(store, out); });
   }
 

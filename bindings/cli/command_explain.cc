@@ -1,6 +1,8 @@
 // waybill explain: everything that bears on the answer about an image, or about those of a pod.
 // Works beside a live owner; changes nothing.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -162,6 +164,7 @@ void WriteExplained(const ExplainedImage& image, const HandlerNames& names, Outp
   if (decision.pull && !why.text.empty()) out.Line("            {}", why.text);
   out.Line("otherwise   if {}", OtherAnswer(decision.reason, why));
   if (!image.explanation) return;
+  out.Line("passed      {}", fmt::join(why.steps, ", "));
   WriteRecordOf(why, out);
   WriteEvidenceOf(why, names, out);
 }
@@ -192,9 +195,8 @@ class ExplainCall final : public StoreCall {
                     ": what REF means, and the names\n"
                     "of the image");
     runtime_.Declare(flags);
-    policy_.Declare(flags);
+    policy_.DeclareWhatIf(flags);
     short_names_.Declare(flags);
-    store_.DeclareRules(flags);
     flags.Excludes("IMAGE", {"--image", "--image-ref", "--pod"});
     flags.Excludes("--pod", {"--image", "--image-ref"});
     flags.Excludes("--pod", {"--secret"}, "use --secrets");
@@ -217,8 +219,7 @@ class ExplainCall final : public StoreCall {
       secrets = TRY(ReadSecretsOfFlags());
     }
     const std::optional<std::vector<ListedImage>> images = TRY(images_.ReadIfGiven());
-    auto store =
-        ObserveStore(store_, {.policy = policy_.policy, .evidence = short_names_.options()});
+    auto store = ObserveStore(store_, {.evidence = short_names_.options()});
     auto code = WithStore(std::move(store), [&](NodeStore& opened) -> Result<ExitCode> {
       auto names = TRY(HandlerNames::Of(opened));
       auto trust = TRY(opened.GetTrust());
@@ -226,7 +227,7 @@ class ExplainCall final : public StoreCall {
           pod_ ? ExplainPods(opened,
                              {.objects = std::move(objects), .images = images, .all_pods = true})
                : ExplainImage(opened, names, images, secrets));
-      Write(explained, names, trust, out);
+      Write(explained, names, trust, policy_.what_if() != nullptr, out);
       const bool pulls = std::any_of(explained.begin(), explained.end(),
                                      [](const ExplainedImage& one) { return one.decision.pull; });
       return pulls ? ExitCode::kNo : ExitCode::kYes;
@@ -250,13 +251,13 @@ class ExplainCall final : public StoreCall {
     return ListedNames(*images, image_ref);
   }
 
-  static Result<ExplainedImage> Explained(NodeStore& store, ExplainedImage image,
-                                          const std::vector<std::string>& names) {
+  Result<ExplainedImage> Explained(NodeStore& store, ExplainedImage image,
+                                   const std::vector<std::string>& names) const {
     if (image.image_ref.empty()) return image;
     auto why = store.Explain({.image = image.image,
                               .image_ref = image.image_ref,
                               .runtime_handler = image.runtime_handler},
-                             names);
+                             names, policy_.what_if());
     if (why) {
       image.explanation = *std::move(why);
     } else if (image.decision.reason != Reason::kRuntimeHandlerUnknown) {
@@ -279,18 +280,18 @@ class ExplainCall final : public StoreCall {
     FixedCredentials credentials(pod);
     ExplainedImage image{
         .image = *image_, .image_ref = image_ref, .runtime_handler = runtime_.handler()};
-    image.decision = store.MustAttemptPull({.image = image.image,
+    image.decision = store.PreviewDecision({.image = image.image,
                                             .image_ref = image.image_ref,
                                             .runtime_handler = image.runtime_handler},
-                                           credentials);
+                                           credentials, policy_.what_if());
     auto explained = TRY(Explained(store, std::move(image), NamesIn(images, image_ref)));
     return std::vector<ExplainedImage>{std::move(explained)};
   }
 
-  static Result<std::vector<ExplainedImage>> ExplainPods(NodeStore& store, PreviewInputs inputs) {
+  Result<std::vector<ExplainedImage>> ExplainPods(NodeStore& store, PreviewInputs inputs) const {
     const auto images = inputs.images;
     auto preview = TRY(Preview::Plan(std::move(inputs)));
-    TRY(preview.AskWhetherToPull(store));
+    TRY(preview.AskWhetherToPull(store, policy_.what_if()));
     std::vector<ExplainedImage> all;
     for (const PodForecast& pod : preview.pods()) {
       for (const ContainerForecast& container : pod.containers) {
@@ -309,11 +310,14 @@ class ExplainCall final : public StoreCall {
   }
 
   static void Write(const std::vector<ExplainedImage>& explained, const HandlerNames& names,
-                    const TrustState& trust, Output& out) {
+                    const TrustState& trust, bool what_if, Output& out) {
     Json images = Json::array();
     for (const ExplainedImage& one : explained) images.push_back(JsonOfImage(one));
-    out.WriteJson(
-        {{"images", images}, {"degraded", trust.distrustful}, {"history", JsonOf(trust.journal)}});
+    Json answer = {
+        {"images", images}, {"degraded", trust.distrustful}, {"history", JsonOf(trust.journal)}};
+    if (what_if) answer["whatIf"] = true;
+    out.WriteJson(answer);
+    if (what_if) out.Line("what if     by another policy than the store's: nobody decides by it");
     for (const ExplainedImage& one : explained) {
       WriteExplained(one, names, out);
       if (trust.distrustful) {

@@ -6,7 +6,6 @@
 #include "bindings/cli/parse.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
-#include "store/base/policy.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -25,19 +24,16 @@ class ExportCall final : public StoreCall {
         "--api-version", &options_.api_version,
         {{"v1beta1", KubeletApiVersion::kV1Beta1}, {"v1alpha1", KubeletApiVersion::kV1Alpha1}},
         "v1beta1 (default; kubelets since v1.35) or v1alpha1 (to v1.34)");
-    store_.DeclareRules(flags);
-    proofs_.Declare(flags);
     flags.Needs("--allow-empty", {"--images", "--cri"});
   }
 
   Result<ExitCode> Run(Output& out) override {
     std::optional<ListToken> token;
-    if (images_.cri().given() && store_.rules() == Mode::kStrict) token = DrawToken();
+    if (images_.cri().given() && IsStrict()) token = DrawToken();
     options_.images = TRY(images_.ReadIfGiven());
     if (token) Judge(*token, *options_.images);
-    const VerificationPolicy policy = TRY(proofs_.In({}));
-    auto report = WithStore(ObserveStore(store_, {.policy = policy}),
-                            [&](NodeStore& store) { return store.Call(options_); });
+    auto report =
+        WithStore(ObserveStore(store_), [&](NodeStore& store) { return store.Call(options_); });
     if (!report) return images_.cri().About(report.error());
     out.WriteFields({{"records", "records written", report->records},
                      {"withoutCredentials", "of other handlers only", report->without_credentials},
@@ -53,6 +49,13 @@ class ExportCall final : public StoreCall {
   }
 
  private:
+  // Without a store the export says why.
+  bool IsStrict() const {
+    const auto mode = WithStore(ObserveStore(store_), [](const NodeStore& store) -> Result<Mode> {
+      return store.settings().mode;
+    });
+    return mode && *mode == Mode::kStrict;
+  }
   // Only a warning: without judging nothing enters the ledger, but the way back must not fail for
   // that.
   static void NotJudged(const Error& error) {
@@ -86,7 +89,6 @@ class ExportCall final : public StoreCall {
   }
 
   ImagesFlags images_;
-  ProofsFlag proofs_;
   ExportKubeletFiles options_;
 };
 

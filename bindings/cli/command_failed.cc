@@ -36,12 +36,11 @@ class FailedCall final : public Call {
                                                    : PullOutcome::kFailed;
     const std::string handler = flags_.runtime.handler();
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
-    auto dangling = TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
-                                   [&](Writer& writer) -> Result<bool> {
-                                     TRY(CheckIsOpen(writer.store(), copy));
-                                     TRY(Record(writer, copy, how));
-                                     return writer.store().HasIntent(copy);
-                                   }));
+    auto dangling = TRY(WithWriter(Writer::Open(flags_.store), [&](Writer& writer) -> Result<bool> {
+      TRY(CheckIsOpen(writer.store(), copy));
+      TRY(Record(writer, copy, how));
+      return writer.store().HasIntent(copy);
+    }));
     Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
     answer["intent"] = dangling;
     out.WriteJson(answer);

@@ -86,7 +86,6 @@ class ForgetCall final : public StoreCall {
           .Required("write NAMESPACE/NAME or NAMESPACE/NAME/UID");
     }
     change_.DeclareDryRun(flags);
-    store_.DeclareRules(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -133,10 +132,7 @@ class ForgetCall final : public StoreCall {
 
 class ForgetListCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override {
-    store_.DeclareToWrite(flags);
-    store_.DeclareRules(flags);
-  }
+  void Declare(Flags& flags) override { store_.DeclareToWrite(flags); }
 
   Result<ExitCode> Run(Output& out) override {
     return WithStore(ObserveStore(store_, {.shows_any_age = true}),

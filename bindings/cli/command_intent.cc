@@ -25,10 +25,9 @@ class IntentCall final : public Call {
                      "write it as the pod does: a name in lower case, with a tag or a digest");
     }
     const std::string handler = flags_.runtime.handler();
-    auto [pull] = TRY(WithWriter(
-        Writer::Open(flags_.store, {.policy = flags_.policy.policy}), [&](Writer& writer) {
-          return writer.Ask(BeginPull{.image = flags_.image, .runtime_handler = handler});
-        }));
+    auto [pull] = TRY(WithWriter(Writer::Open(flags_.store), [&](Writer& writer) {
+      return writer.Ask(BeginPull{.image = flags_.image, .runtime_handler = handler});
+    }));
     Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
     answer["intent"] = true;
     answer["pull"] = pull;

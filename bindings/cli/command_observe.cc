@@ -21,7 +21,6 @@ class ObserveCall final : public StoreCall {
     change_.DeclareAllowEmpty(flags, "list of images");
     change_.DeclareDryRun(flags);
     short_names_.Declare(flags);
-    store_.DeclareRules(flags);
     flags.Excludes("--begin",
                    {"--images", "--cri", "--token", "--partial", "--allow-empty", "--dry-run"});
     flags.Excludes("--cri", {"--token"}, "it draws one itself");

@@ -26,7 +26,6 @@ class LedgerChange : public StoreCall {
     store_.DeclareToWrite(flags);
     runtime_.Declare(flags);
     change_.DeclareDryRun(flags);
-    store_.DeclareRules(flags);
     return flags.Value("--reason", &reason_, "TEXT", "why you state that", Length{kMaxReasonBytes});
   }
 
@@ -50,10 +49,7 @@ class LedgerChange : public StoreCall {
 
 class PreloadListCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override {
-    store_.DeclareToWrite(flags);
-    store_.DeclareRules(flags);
-  }
+  void Declare(Flags& flags) override { store_.DeclareToWrite(flags); }
 
   Result<ExitCode> Run(Output& out) override {
     return WithStore(ObserveStore(store_, {.shows_any_age = true}),

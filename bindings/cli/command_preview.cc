@@ -215,20 +215,18 @@ class PreviewCall final : public StoreCall {
     images_.Declare(flags,
                     ": all images; otherwise an image\n"
                     "is taken from the pod's status, the ledger, or its digest");
-    Flag& policy = flags
-                       .List("--policy", &policy_names_, "POLICY",
-                             "NeverVerify, NeverVerifyPreloadedImages (default),\n"
-                             "NeverVerifyAllowlistedImages, AlwaysVerify or AlwaysPullImages;\n"
-                             "may be repeated")
-                       .TakesSetting(UnlessPolicyIsTyped());
+    Flag& policy = flags.List("--policy", &policy_names_, "POLICY",
+                              "NeverVerify, NeverVerifyPreloadedImages,\n"
+                              "NeverVerifyAllowlistedImages, AlwaysVerify or AlwaysPullImages;\n"
+                              "may be repeated; otherwise the store's own");
     policy.choices = PolicyNames();
     policy.choices.emplace_back(kAlwaysPullImages);
     DeclareAllowlist(flags, &allow_, &allow_preloaded_only_);
     proofs_.Declare(flags);
+    WithoutSettings(flags);
     flags.Switch("--registry-down", &registry_down_, "nothing can be pulled");
     flags.Value("--node", &node_, "NAME",
                 "whose pods; by default those of the node of this machine's name", Length());
-    store_.DeclareRules(flags);
     flags.Excludes("--kubelet-config", {"--policy", "--allow"});
   }
 
@@ -240,10 +238,15 @@ class PreviewCall final : public StoreCall {
     inputs.node = node_;
     inputs.registry_down = registry_down_;
     auto preview = TRY(Preview::Plan(std::move(inputs)));
-    for (const PreviewedPolicy& policy : policies) {
-      TRY(WithStore(ObserveStore(store_, {.policy = policy.policy, .previews = true}),
-                    [&](NodeStore& store) { return preview.Ask(store, policy); }));
-    }
+    TRY(WithStore(ObserveStore(store_), [&](NodeStore& store) -> Result<void> {
+      for (PreviewedPolicy& policy : policies) {
+        if (policy.name.empty()) {
+          policy.name = WordOf(store.settings().policy.verification);
+        }
+        TRY(preview.Ask(store, policy));
+      }
+      return {};
+    }));
     WritePreview(preview, policies, registry_down_, out);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       if (preview.Count(i).cannot_start > 0) return ExitCode::kNo;
@@ -253,8 +256,11 @@ class PreviewCall final : public StoreCall {
 
  private:
   Result<std::vector<PreviewedPolicy>> ParsePolicies() {
-    std::vector<std::string> names = policy_names_;
-    if (names.empty()) names.emplace_back("NeverVerifyPreloadedImages");
+    const std::vector<std::string>& names = policy_names_;
+    if (names.empty() && allow_.empty() && !allow_preloaded_only_) {
+      if (proofs_.given()) return BadFlag("--proofs", "it needs a policy", "add --policy");
+      return std::vector<PreviewedPolicy>(1);
+    }
     std::vector<PreviewedPolicy> policies;
     bool allowlisted = false;
     for (const std::string& policy_name : names) {
@@ -269,9 +275,9 @@ class PreviewCall final : public StoreCall {
           TRY(Word<Verification>("credential verification policy")("--policy", policy_name));
       const bool has_list = mode == Verification::kNeverVerifyAllowlistedImages;
       allowlisted = allowlisted || has_list;
-      policy.policy = TRY(MakePolicy(mode, has_list ? allow_ : std::vector<std::string>(),
-                                     has_list && allow_preloaded_only_));
-      policy.policy = TRY(proofs_.In(policy.policy));
+      const auto made = TRY(MakePolicy(mode, has_list ? allow_ : std::vector<std::string>(),
+                                       has_list && allow_preloaded_only_));
+      policy.what_if = TRY(proofs_.In(made));
     }
     if (!allowlisted && (!allow_.empty() || allow_preloaded_only_)) {
       return BadFlag(allow_.empty() ? "--allow-preloaded-only" : "--allow",

@@ -20,7 +20,6 @@ class PruneCall final : public StoreCall {
                 ParseTime);
     change_.DeclareAllowEmpty(flags, "list of images");
     change_.DeclareDryRun(flags);
-    store_.DeclareRules(flags);
     flags.Excludes("--begin",
                    {"--images", "--cri", "--token", "--until", "--allow-empty", "--dry-run"});
     flags.Excludes("--cri", {"--token", "--until"}, "it draws a token itself");

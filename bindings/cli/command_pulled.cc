@@ -70,20 +70,19 @@ class PulledCall final : public Call {
         .image = flags_.image, .image_ref = image_ref, .runtime_handler = handler};
     // The access that this pull gave. Earlier pulls may have given more.
     ImagePullCredentials gave = credentials.value_or(ImagePullCredentials{});
-    auto dangling = TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
-                                   [&](Writer& writer) -> Result<bool> {
-                                     TRY(CheckIsWhole(writer.store()));
-                                     TRY(writer.Ask(EndPull{.image = flags_.image,
-                                                            .image_ref = image_ref,
-                                                            .runtime_handler = handler,
-                                                            .pull = pull_.value,
-                                                            .outcome = PullOutcome::kPulled,
-                                                            .credentials = credentials,
-                                                            .details = details}));
-                                     auto record = TRY(writer.store().GetRecord(copy));
-                                     LeaveWhatIsIn(record, gave);
-                                     return writer.store().HasIntent(copy);
-                                   }));
+    auto dangling = TRY(WithWriter(Writer::Open(flags_.store), [&](Writer& writer) -> Result<bool> {
+      TRY(CheckIsWhole(writer.store()));
+      TRY(writer.Ask(EndPull{.image = flags_.image,
+                             .image_ref = image_ref,
+                             .runtime_handler = handler,
+                             .pull = pull_.value,
+                             .outcome = PullOutcome::kPulled,
+                             .credentials = credentials,
+                             .details = details}));
+      auto record = TRY(writer.store().GetRecord(copy));
+      LeaveWhatIsIn(record, gave);
+      return writer.store().HasIntent(copy);
+    }));
     const std::string access = AccessText(gave);
     Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
     answer["imageRef"] = image_ref;

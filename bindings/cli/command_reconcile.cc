@@ -167,12 +167,10 @@ class ReconcileCall final : public StoreCall {
                 ParseDuration);
     change_.DeclareAllowEmpty(flags, "list");
     change_.DeclareDryRun(flags);
-    store_.DeclareRules(flags);
     flags.Excludes("--begin", {"--existing", "--published", "--every", "--token", "--allow-empty",
                                "--dry-run"});
     flags.Excludes("--published", {"--existing", "--allow-empty"});
     flags.Excludes("--every", {"--token", "--dry-run"}, "it draws its tokens itself");
-    flags.Excludes("--every", {"--rules"}, "the owner's rules count");
     flags.Needs("--every", {"--published"});
     flags.Needed({"--existing", "--published", "--begin"}, "or draw a token with --begin");
     flags.Needed({"--token", "--every", "--begin"},
@@ -251,11 +249,6 @@ class ReconcileCall final : public StoreCall {
     return ExitCode::kYes;
   }
 
-  // The owner alone: opening the store here would keep a guard that starts from it.
-  Result<waybill::Settings> SettingsOfOwner(const Owner& owner) const {
-    return TRY(WhileBusy(store_.wait, [&] { return owner.Call(GetStatus()); })).settings;
-  }
-
   // Once: what was applied, if there was news. A token is drawn at first, and as soon as the one
   // before was used: so each list forgets what was proven before the list before it came.
   Result<std::optional<RevokeMissingReport>> Look(PublishedList& list) {
@@ -270,9 +263,7 @@ class ReconcileCall final : public StoreCall {
       waits_with_ = list.digest;
       return std::optional<RevokeMissingReport>();
     }
-    StoreFlags beside = store_;
-    beside.given_rules = TRY(SettingsOfOwner(owner)).mode;
-    auto report = WithStore(ObserveStore(beside), [&](const NodeStore& store) {
+    auto report = WithStore(ObserveStore(store_), [&](const NodeStore& store) {
       return WhileBusy(store_.wait,
                        [&] { return ReconcileWith(list, *list_.token, store, owner, change_); });
     });

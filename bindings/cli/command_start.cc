@@ -214,7 +214,9 @@ class StartCall final : public StoreCall {
     short_names_.Declare(flags);
     DeclareMaxAge(flags, &ages_);
     user_namespaces_.Declare(flags);
-    store_.DeclareRules(flags);
+    flags.Choice("--rules", &rules_, "strict|kubelet",
+                 "strict (default), or exactly what the kubelet answers", Word<Mode>("mode"),
+                 kSeldom);
     flags.Value("--witness", &witness_, "FILE|none",
                 "the witness file, outside the store; none: as --no-witness", Length(),
                 kTakesSetting);
@@ -299,9 +301,8 @@ class StartCall final : public StoreCall {
 
   void WriteReplayed(const StartOutcome& outcome, Output& out) const {
     const OpeningReport& report = outcome.report;
-    if (report.intents_found == 0 && (store_.rules() == Mode::kStrict || report.intents_left == 0))
-      return;
-    if (store_.rules() == Mode::kStrict) {
+    if (report.intents_found == 0 && (rules_ == Mode::kStrict || report.intents_left == 0)) return;
+    if (rules_ == Mode::kStrict) {
       // At the first take-over of a kubelet's directory.
       const bool unnamed = report.created && outcome.anything && report.intents_found > 0;
       const std::uint64_t pulls = report.intents_found - (unnamed ? 1 : 0);
@@ -325,7 +326,7 @@ class StartCall final : public StoreCall {
   }
 
   void WriteList(const OpeningReport& report, Output& out) const {
-    if (report.created && !images_.given() && store_.rules() == Mode::kStrict) {
+    if (report.created && !images_.given() && rules_ == Mode::kStrict) {
       out.Line("no list     images that are on the node are closed until one is judged: --images");
     }
     if (!report.observed) return;
@@ -337,7 +338,7 @@ class StartCall final : public StoreCall {
 
   void WriteHeld(const StartOutcome& outcome, Output& out) const {
     const OpeningReport& report = outcome.report;
-    if (store_.rules() == Mode::kKubelet) {
+    if (rules_ == Mode::kKubelet) {
       out.Line("holds       {}, {}, {} in quarantine, at commit {}",
                HowMany(report.records, "record"), HowMany(report.intents_left, "intent"),
                HowMany(report.quarantine_entries, "image"), report.commit_sequence);
@@ -356,7 +357,7 @@ class StartCall final : public StoreCall {
     }
     if (report.distrustful) {
       out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
-    } else if (store_.rules() == Mode::kKubelet) {
+    } else if (rules_ == Mode::kKubelet) {
       out.Line("trust       images without a record are presumed preloaded");
     } else {
       out.Line("trust       an image is open by a credential, or by the ledger of preloaded ones");
@@ -402,7 +403,7 @@ class StartCall final : public StoreCall {
 
   Result<void> Complete(NodeStoreOptions& options) {
     options.directory = store_.store;
-    options.rules = store_.rules();
+    options.rules = rules_;
     options.policy = policy_.policy;
     if (kubelet_directory_) options.kubelet_directory = *kubelet_directory_;
     // As everywhere. A file of that name: ./none.
@@ -506,6 +507,7 @@ class StartCall final : public StoreCall {
     });
   }
 
+  Mode rules_ = Mode::kStrict;
   PolicyFlags policy_;
   UserNamespaceFlags user_namespaces_;
   std::optional<std::string> kubelet_directory_;

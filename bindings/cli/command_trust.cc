@@ -27,7 +27,6 @@ class TrustCall final : public StoreCall {
     flags.Switch("--allow-empty", &options_.allow_empty, "accept an empty list of images");
     flags.Switch("--dry-run", &options_.dry_run,
                  "with --clear: say what would be done, and change nothing");
-    store_.DeclareRules(flags);
     const std::string why = "state why the store is whole again";
     flags.Needs("--clear", {"--reason"}, why);
     flags.Needs("--reason", {"--clear"}, why);
@@ -42,12 +41,16 @@ class TrustCall final : public StoreCall {
   Result<ExitCode> Run(Output& out) override {
     options_.images = TRY(images_.ReadIfGiven());
     if (!clear_) {
-      auto trust = TRY(WithStore(ObserveStore(store_), &NodeStore::GetTrust));
-      Write(trust, {}, store_.rules(), out);
+      Mode mode = Mode::kStrict;
+      auto trust = TRY(WithStore(ObserveStore(store_), [&](const NodeStore& store) {
+        mode = store.settings().mode;
+        return store.GetTrust();
+      }));
+      Write(trust, {}, mode, out);
       return trust.distrustful ? ExitCode::kNo : ExitCode::kYes;
     }
     std::optional<ClassifyReport> observed;
-    Mode rules = store_.rules();
+    Mode rules = Mode::kStrict;
     auto trust = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<TrustState> {
       options_.reason = *reason_;
       observed = TRY(writer.Call(options_));

@@ -273,12 +273,6 @@ void StoreFlags::DeclareUntestedLmdb(Flags& flags) {
   });
 }
 
-void StoreFlags::DeclareRules(Flags& flags) {
-  flags.Choice("--rules", &given_rules, "strict|kubelet",
-               "strict (default), or exactly what the kubelet answers", Word<Mode>("mode"),
-               kSeldom);
-}
-
 void StoreFlags::DeclareToWrite(Flags& flags) {
   Declare(flags);
   DeclareWait(flags);
@@ -413,6 +407,29 @@ void PolicyFlags::Declare(Flags& flags) {
   flags.Check([this] { return Make(); });
 }
 
+void PolicyFlags::DeclareWhatIf(Flags& flags) {
+  Declare(flags);
+  flags.Find("--policy")->help =
+      "say what another policy than the store's would give: NeverVerify,\n"
+      "NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages or AlwaysVerify";
+  for (Flag* const flag : WithoutSettings(flags)) {
+    flags.Check([this, flag]() -> Result<void> {
+      is_given_ = is_given_ || flag->given();
+      return {};
+    });
+  }
+}
+
+std::vector<Flag*> WithoutSettings(Flags& flags) {
+  std::vector<Flag*> all;
+  for (const char* const name :
+       {"--policy", "--allow", "--allow-preloaded-only", "--kubelet-config", "--proofs"}) {
+    all.push_back(flags.Find(name));
+    all.back()->settings.reset();
+  }
+  return all;
+}
+
 Result<void> PolicyFlags::Make() {
   policy = TRY(MakePolicy(mode_.value_or(Verification::kNeverVerifyPreloadedImages), allow_,
                           allow_preloaded_only_));
@@ -449,8 +466,6 @@ void PullFlags::Declare(Flags& flags, bool needs_image) {
   flags.Value("--service-account", &service_account, "NS/NAME/UID", "the pod's service account",
               ParseServiceAccount);
   runtime.Declare(flags);
-  policy.Declare(flags);
-  store.DeclareRules(flags);
   flags.Choice("--pull-policy", &pull_policy, "Always|IfNotPresent|Never",
                "the container's imagePullPolicy", Word<PullPolicy>("pull policy"));
   flags.Check([this]() -> Result<void> {

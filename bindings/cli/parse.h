@@ -76,14 +76,10 @@ Result<std::vector<ImagePullSecret>> ReadSecrets(const std::string& path);
 // NAMESPACE/NAME/UID.
 Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view flag, std::string_view text);
 
-// --store and --allow-untested-lmdb, of every command that opens a store, and --rules, of those
-// that depend on them.
+// --store and --allow-untested-lmdb, of every command that opens a store.
 struct StoreFlags {
   std::string store;
-  std::optional<Mode> given_rules;
   std::chrono::seconds wait{0};
-
-  Mode rules() const { return given_rules.value_or(Mode::kStrict); }
 
   void Declare(Flags& flags);
   // --store may be missing: `store` is empty then.
@@ -93,7 +89,6 @@ struct StoreFlags {
   // Both. Also of an action that reads, if another of its command writes: a script may give each
   // the same flags.
   void DeclareToWrite(Flags& flags);
-  void DeclareRules(Flags& flags);
   // For a command that names its stores otherwise.
   void DeclareUntestedLmdb(Flags& flags);
 
@@ -141,6 +136,7 @@ struct RuntimeFlag {
 class ProofsFlag {
  public:
   Flag& Declare(Flags& flags);
+  bool given() const { return !rules_.empty(); }
   // The policy with these rules.
   Result<VerificationPolicy> In(const VerificationPolicy& policy) const;
 
@@ -152,6 +148,8 @@ class ProofsFlag {
 // --proofs.
 // --allow, --allow-preloaded-only and --kubelet-config, beside --policy, which is declared before.
 void DeclareAllowlist(Flags& flags, std::vector<std::string>* allow, bool* preloaded_only);
+// What another policy than the store's would give: these flags, of which no setting counts.
+std::vector<Flag*> WithoutSettings(Flags& flags);
 // What is typed of these four, so that no setting of them counts.
 const FromSettings& UnlessPolicyIsTyped();
 
@@ -159,6 +157,10 @@ struct PolicyFlags {
   VerificationPolicy policy;
 
   void Declare(Flags& flags);
+  // The same to ask what another policy than the store's would give; no setting of them counts.
+  void DeclareWhatIf(Flags& flags);
+  // nullptr: none of them was given.
+  const VerificationPolicy* what_if() const { return is_given_ ? &policy : nullptr; }
 
  private:
   Result<void> Make();
@@ -167,6 +169,7 @@ struct PolicyFlags {
   std::vector<std::string> allow_;
   bool allow_preloaded_only_ = false;
   ProofsFlag proofs_;
+  bool is_given_ = false;
 };
 // The policy of these flags, all but --kubelet-config and --proofs. Errors are about them.
 Result<VerificationPolicy> MakePolicy(Verification mode, std::vector<std::string> allow,
@@ -178,7 +181,6 @@ Flag::Values PolicyNames();
 // can pass the same flags to each.
 struct PullFlags {
   StoreFlags store;
-  PolicyFlags policy;
   RuntimeFlag runtime;
   std::string image;
   std::optional<std::string> image_ref;  // may be empty: not on the node

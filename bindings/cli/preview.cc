@@ -340,11 +340,14 @@ Result<void> Preview::Ask(NodeStore& store, const PreviewedPolicy& policy) {
   return {};
 }
 
-Result<void> Preview::AskWhetherToPull(NodeStore& store) {
+Result<void> Preview::AskWhetherToPull(NodeStore& store, const VerificationPolicy* what_if) {
   TRY(FindImages(store));
+  PreviewedPolicy policy;
+  if (what_if != nullptr) policy.what_if = *what_if;
   for (PodForecast& pod : pods_) {
     for (ContainerForecast& container : pod.containers) {
-      container.forecasts.push_back(AskAbout(store, {}, PullPolicy::kIfNotPresent, pod, container));
+      container.forecasts.push_back(
+          AskAbout(store, policy, PullPolicy::kIfNotPresent, pod, container));
     }
   }
   return {};
@@ -358,7 +361,8 @@ Forecast Preview::AskAbout(NodeStore& store, const PreviewedPolicy& policy, Pull
   forecast.outcome = store.EnsureImage({.image = wanted.image,
                                         .image_ref = container.image_ref,
                                         .runtime_handler = pod.runtime_handler},
-                                       pull_policy, credentials);
+                                       pull_policy, credentials, true,
+                                       policy.what_if ? &*policy.what_if : nullptr);
   const auto& decision = forecast.outcome.decision;
   switch (forecast.outcome.action) {
     case EnsureAction::kUsePresent:

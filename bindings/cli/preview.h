@@ -19,11 +19,12 @@
 
 namespace waybill::cli {
 
-// A column of a preview. `always_pulls`: the admission plugin AlwaysPullImages, which gives every
-// container and image volume the pull policy Always.
+// A column of a preview: of the store's own policy, or of another one. `always_pulls`: the
+// admission plugin AlwaysPullImages, which gives every container and image volume the pull policy
+// Always.
 struct PreviewedPolicy {
   std::string name = {};
-  VerificationPolicy policy = {};
+  std::optional<VerificationPolicy> what_if = {};
   bool always_pulls = false;
 };
 
@@ -98,14 +99,13 @@ class Preview {
   Preview(Preview&&) = default;
   Preview& operator=(Preview&&) = delete;
 
-  // Asks `store`, an observer that was opened with `policy.policy`, about every container: one
-  // more column. The first call also looks up what the runtime calls the images; later stores must
-  // be the same. Errors: as NodeStore::ListRuntimeHandlers and ListLedger.
+  // Asks `store` about every container: one more column. The first call also looks up what the
+  // runtime calls the images. Errors: as NodeStore::ListRuntimeHandlers and ListLedger.
   Result<void> Ask(NodeStore& store, const PreviewedPolicy& policy);
 
   // The same with the pull policy IfNotPresent for all, so that every answer is a decision, unless
   // the image is not a valid name.
-  Result<void> AskWhetherToPull(NodeStore& store);
+  Result<void> AskWhetherToPull(NodeStore& store, const VerificationPolicy* what_if);
 
   const std::vector<PodForecast>& pods() const { return pods_; }
   const std::string& node() const { return inputs_.node; }  // empty: there is no pod

@@ -39,11 +39,9 @@ Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Openi
   auto store = WithHint(NodeStore::Open({.directory = flags.store,
                                          .create_if_missing = false,
                                          .witness = Witness::Remembered(),
-                                         .rules = flags.rules(),
-                                         .policy = how.policy,
                                          .evidence = how.evidence,
                                          .continues_pulls = true,
-                                         .decides = false,
+                                         .chooses = false,
                                          .user_namespaces = how.user_namespaces,
                                          .migrate = false}));
   if (!store) return store;
@@ -76,8 +74,7 @@ Result<void> CheckIsNoFile(const fs::path& path) {
 Result<std::unique_ptr<NodeStore>> TryToObserve(const ObserveOptions& options) {
   TRY(CheckIsNoFile(options.directory));
   auto store = WithHint(NodeStore::Observe(options));
-  // A preview opens it once for each policy.
-  if (store && options.asks_owner) WarnOfCopy(**store, options.directory.string());
+  if (store) WarnOfCopy(**store, options.directory.string());
   return store;
 }
 
@@ -89,12 +86,9 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Openi
 
 Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how) {
   ObserveOptions options = {.directory = flags.store,
-                            .rules = flags.rules(),
-                            .policy = how.policy,
                             .user_namespaces = how.user_namespaces,
                             .short_names = how.evidence.short_names,
-                            .ages = how.ages,
-                            .asks_owner = !how.previews,
+                            .shows_all_proofs = how.shows_any_age,
                             .needs_slot = false};
   auto opened = TryToObserve(options);
   if (opened || !how.shows_any_age || opened.error().code != ErrorCode::kDamaged) return opened;
@@ -119,7 +113,8 @@ Result<Writer> Writer::Open(const StoreFlags& flags, const Opening& how) {
 Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   auto own = TryToOwn(flags, how);
   if (own) {
-    return Writer(*std::move(own), std::nullopt, flags.rules(), flags.wait);
+    const Mode mode = (*own)->settings().mode;
+    return Writer(*std::move(own), std::nullopt, mode, flags.wait);
   }
   if (own.error().code != ErrorCode::kOwned) return own.error();
   Owner owner(flags.store);
@@ -131,21 +126,13 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   }
   if (!status) return status.error();
   const waybill::Settings& settings = status->settings;
-  if (flags.given_rules && flags.rules() != settings.mode) {
-    return BadFlag("--rules",
-                   fmt::format("process {}, which owns the store, goes by the rules `{}`",
-                               status->owner_pid, WordOf(settings.mode)),
-                   "leave the flag out, or restart that process with other rules");
-  }
   if (how.short_names != nullptr) {
     TRY(how.short_names->CheckOwner(settings));
   }
-  StoreFlags beside = flags;
-  beside.given_rules = settings.mode;
   Opening reading = how;
   reading.evidence.short_names =
       settings.short_names_anywhere ? ShortNames::kAnywhere : ShortNames::kDockerHub;
-  auto store = TRY(ObserveStore(beside, reading));
+  auto store = TRY(ObserveStore(flags, reading));
   return Writer(std::move(store), std::move(owner), settings.mode, flags.wait);
 }
 

@@ -84,16 +84,13 @@ std::invoke_result_t<Attempt> WhileOwned(const StoreFlags& flags, const Attempt&
 
 // What a store is opened with beside StoreFlags.
 struct Opening {
-  VerificationPolicy policy = {};
   UserNamespaceOptions user_namespaces = {};
   EvidenceOptions evidence = {};
-  std::optional<AgeLimits> ages = {};           // ObserveOptions::ages
   const ShortNamesFlag* short_names = nullptr;  // the flag that set it, if the command has one
   // For a command that only shows content by which nobody decides: it also shows a store that may
   // be older than its witness, with a warning.
+  // And what no longer counts.
   bool shows_any_age = false;
-  // Shows what other settings would give, beside an owner too: nobody decides by it.
-  bool previews = false;
 };
 
 // As the owner, to write. The store must exist and have the newest schema; its witness is the one
@@ -112,8 +109,8 @@ Result<VerifyReport> VerifyStreams(const StoreFlags& flags);
 // socket of the process that owns it. Both do the same, and the command writes the same.
 class Writer {
  public:
-  // As OwnStore. With a live owner that serves, its rules and what it takes for evidence count:
-  // kInvalidArgument if a flag says otherwise. kOwned: it does not serve.
+  // As OwnStore. With a live owner that serves, what it takes for evidence counts: kInvalidArgument
+  // if a flag says otherwise. kOwned: it does not serve.
   static Result<Writer> Open(const StoreFlags& flags, const Opening& how = {});
 
   template <typename C>

@@ -43,10 +43,13 @@ type Explain struct {
 	Names          []string        `json:"names,omitempty"`  // that the runtime lists it by
 	Secrets        []Secret        `json:"secrets,omitzero"` // empty: a pod without any; nil: it is not asked
 	ServiceAccount *ServiceAccount `json:"serviceAccount,omitzero"`
+	Policy         *Policy         `json:"policy,omitzero"` // another one than the store's: what it would give
 }
 
 type ExplainAnswer struct {
 	Decision      *PullDecision         `json:"decision,omitzero"` // if credentials were given
+	WhatIf        bool                  `json:"whatIf,omitempty"`  // by another policy than the store's
+	Steps         []string              `json:"steps"`             // of the decision, that were passed before it asked for credentials
 	Why           string                `json:"why"`               // what closes it, in one sentence; empty: nothing does
 	Hint          string                `json:"hint"`              // what would open it
 	Preloaded     *PreloadedImage       `json:"preloaded,omitzero"`

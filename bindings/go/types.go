@@ -62,6 +62,8 @@ type Policy struct {
 	// Image names, or prefixes ending in "/*", whose proofs count only if the registry itself checked
 	// them; "*": all.
 	RegistryOnly []string `json:"registryOnly,omitempty"`
+	// Exceptions within those; of two patterns, the longer one counts.
+	AnyProof []string `json:"anyProof,omitempty"`
 }
 
 // Host IDs for pods in user namespaces (KEP-127). Left out: 65536, all above, 65536, 110.

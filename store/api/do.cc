@@ -71,12 +71,15 @@ Result<EnsureImage::Answer> Do(NodeStore& store, const EnsureImage& call, const 
 }
 
 Result<Explain::Answer> Do(NodeStore& store, const Explain& call, const Progress&) {
-  Explain::Answer answer;
-  answer.explanation = TRY(store.Explain(CopyOf(call), call.names));
+  Explain::Answer answer{.what_if = call.policy.has_value()};
+  VerificationPolicy other;
+  if (call.policy) other = TRY(internal::PolicyOf(*call.policy));
+  const VerificationPolicy* const what_if = call.policy ? &other : nullptr;
+  answer.explanation = TRY(store.Explain(CopyOf(call), call.names, what_if));
   if (call.secrets || call.service_account) {
     const auto secrets = call.secrets.value_or(std::vector<ImagePullSecret>());
     Credentials credentials(secrets, call.service_account);
-    answer.decision = Told(store.PreviewDecision(CopyOf(call), credentials.source()));
+    answer.decision = Told(store.PreviewDecision(CopyOf(call), credentials.source(), what_if));
   }
   return answer;
 }

@@ -150,8 +150,6 @@ Result<StreamOptions> StreamOptionsOf(std::string_view directory, std::string_vi
   return OptionsOf<StreamParameters>(directory, loss_marker, json, clock);
 }
 
-Result<Settings> SettingsOf(std::string_view json) { return Read<Settings>(json, "options"); }
-
 Result<PullDetails> PullDetailsOf(std::string_view json) {
   return Read<PullDetails>(json, "details");
 }

@@ -33,7 +33,6 @@ Result<OpenOptions> OpenOptionsOf(std::string_view directory, std::string_view l
                                   std::string_view json, ManualClock& clock);
 Result<StreamOptions> StreamOptionsOf(std::string_view directory, std::string_view loss_marker,
                                       std::string_view json, ManualClock& clock);
-Result<Settings> SettingsOf(std::string_view json);
 Result<PullDetails> PullDetailsOf(std::string_view json);
 
 }  // namespace waybill::internal

@@ -119,19 +119,11 @@ Result<std::unique_ptr<Store>> Store::Open(OpenOptions options) {
 }
 
 Result<std::unique_ptr<Store>> Store::Observe(const std::filesystem::path& directory,
-                                              const Settings& settings, const Clocks& clocks) {
+                                              const Clocks& clocks) {
   return internal::Guarded([&]() -> Result<std::unique_ptr<Store>> {
-    VerificationPolicy policy = TRY(internal::PolicyOf(settings.policy));
-    ObserveOptions node{
-        .directory = directory, .rules = settings.mode, .policy = std::move(policy)};
-    node.user_namespaces = {.enabled = settings.pool.enabled, .pool = settings.pool.ids};
-    node.short_names =
-        settings.short_names_anywhere ? ShortNames::kAnywhere : ShortNames::kDockerHub;
-    node.ages = internal::AgesOf(settings);
-    node.clock = clocks.wall;
-    node.boot_clock = clocks.boot;
     auto impl = std::make_unique<Impl>();
-    impl->store = TRY(NodeStore::Observe(node));
+    impl->store = TRY(NodeStore::Observe(
+        {.directory = directory, .clock = clocks.wall, .boot_clock = clocks.boot}));
     return std::unique_ptr<Store>(new Store(std::move(impl)));
   });
 }

@@ -147,9 +147,10 @@ struct NodeStoreOptions {
   // in two processes. Otherwise pulls that were left running count as ended with an unknown
   // outcome.
   bool continues_pulls = false;
-  // False: this process decides nothing, as a command that owns the store for a moment. Then it
-  // tells observers no settings, which they would compare with their own.
-  bool decides = true;
+  // Whether rules, policy, pool and short names become the store's. False: a command that owns it
+  // for a moment, and goes by the mode and the policy that it has; but one that is just made gets
+  // all of them.
+  bool chooses = true;
   BootClock boot_clock = SystemBootClock;
   // Accepts an empty images_on_node and empty runtime_handlers. A runtime that starts up lists
   // nothing, so an empty list of handlers is otherwise kInvalidArgument if the store holds some.
@@ -207,21 +208,18 @@ struct NodeStoreOptions {
   TraceOptions trace = {};
 };
 
+// An observer goes by the mode, the policy and the ages that the store's last owner chose.
 struct ObserveOptions {
   std::filesystem::path directory = {};
-  Mode rules = Mode::kStrict;
-  VerificationPolicy policy = {};
-  UserNamespaceOptions user_namespaces = {};
-  ShortNames short_names = ShortNames::kAnywhere;  // for Explain
-  std::optional<AgeLimits> ages = std::nullopt;    // nullopt: those of the owner
+  std::optional<UserNamespaceOptions> user_namespaces = {};  // for figures; nullopt: the store's
+  std::optional<ShortNames> short_names = {};                // for Explain; likewise
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;  // for ages
   // False: a store that no process owns is read whatever its witness says, so it may be an older
   // copy. This is for showing its content: every decision is "pull".
   bool asks_witness = true;
-  // False: a decision does not ask whether a live owner decides by stricter options. This is for
-  // showing what other options would give; nobody may go by it.
-  bool asks_owner = true;
+  // Records show what no longer counts, too. This is for showing content: every decision is "pull".
+  bool shows_all_proofs = false;
   // False: where lock.mdb is missing or can't be written, the store is read without a slot in it.
   // Nothing is written then, and owners are kept out meanwhile; a live one is kOwned. This is for
   // whoever reads and goes: NodeStore::Close is kOwned if a writer that no lock shows was there.

@@ -48,9 +48,11 @@ void Describe(V& v, const Explain& x) {
   v.Optional("names", x.names);
   v("secrets", x.secrets);
   v("serviceAccount", x.service_account);
+  v("policy", x.policy);
 }
 template <typename V>
 void Describe(V& v, const Explanation& x) {
+  v("steps", x.steps);
   v("why", x.text);
   v("hint", x.hint);
   v("preloaded", x.ledger_entry);
@@ -68,6 +70,7 @@ void Describe(V& v, const Explanation& x) {
 template <typename V>
 void Describe(V& v, const Explain::Answer& x) {
   v("decision", x.decision);
+  v.Optional("whatIf", x.what_if);
   v.Flat(x.explanation);
 }
 
@@ -477,15 +480,18 @@ namespace internal {
   X(ListImages)                  \
   X(ListRevocations) X(ListRuntimes) X(ListUserNamespaces) X(GetStatus) X(GetMetrics) X(Verify)
 // Those that change the store. BeginList draws a number that no other process may draw.
-#define WAYBILL_CHANGING_CALLS(X)                                                                 \
-  X(BeginPull)                                                                                    \
-  X(EndPull)                                                                                      \
-  X(DropPulls)                                                                                    \
-  X(BeginList)                                                                                    \
-  X(ClassifyImages)                                                                               \
-  X(AllowImage) X(DenyImage) X(PutImage) X(DeleteImage) X(PruneBefore) X(Revoke) X(RevokeMissing) \
-      X(SetRuntimes) X(ClaimUserNamespace) X(ReleaseUserNamespace) X(AssignUserNamespace)         \
-          X(CleanUpUserNamespaces) X(Flush) X(NoteUnrecordedPeriod) X(AcceptLoss) X(MakeBackup)
+#define WAYBILL_CHANGING_CALLS(X)                                                               \
+  X(BeginPull)                                                                                  \
+  X(EndPull)                                                                                    \
+  X(DropPulls)                                                                                  \
+  X(BeginList)                                                                                  \
+  X(ClassifyImages)                                                                             \
+  X(AllowImage)                                                                                 \
+  X(DenyImage)                                                                                  \
+  X(PutImage)                                                                                   \
+  X(DeleteImage) X(PruneBefore) X(Revoke) X(RevokeMissing) X(SetRuntimes) X(ClaimUserNamespace) \
+      X(ReleaseUserNamespace) X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush)          \
+          X(NoteUnrecordedPeriod) X(AcceptLoss) X(MakeBackup)
 // Those of a store that are not served: they write where the caller says.
 #define WAYBILL_UNSERVED_CALLS(X) X(ExportKubeletFiles)
 // Those that need no store.

@@ -1,8 +1,9 @@
-// What an owner decides by, and what others may make of it.
+// What an owner decides by, and everybody after it.
 
 #ifndef WAYBILL_STORE_DOOR_SETTINGS_H_
 #define WAYBILL_STORE_DOOR_SETTINGS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -19,14 +20,15 @@ Result<VerificationPolicy> PolicyOf(const Policy& policy);
 // 0: as the store remembers them.
 std::optional<AgeLimits> AgesOf(const Settings& settings);
 
-// What an owner that decides nothing, such as a command, announces before the settings of whoever
-// decided last.
-inline constexpr char kDecidesNothing = '-';
+// What a store is decided by.
+struct Chosen {
+  std::uint64_t at = 0;  // State::settings_at
+  Settings settings = {};
+  VerificationPolicy policy = {};
 
-// Whether whoever decides by `mine` opens nothing that an owner would not, who announced this.
-// False where it can't be told.
-bool IsNoLaxer(const Settings& mine, std::string_view announced);
-bool IsNoLaxer(const AgeLimits& mine, const AgeLimits& owners);
+  // What can't be read, as of a later version, is the strictest policy.
+  static Chosen Of(std::string_view text, std::uint64_t at = 0);
+};
 
 }  // namespace waybill::internal
 

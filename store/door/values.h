@@ -30,6 +30,7 @@ void Describe(V& v, const Policy& x) {
   v.Optional("allowlist", x.allowlist);
   v.Optional("allowlistPreloadedOnly", x.allowlist_preloaded_only);
   v.Optional("registryOnly", x.registry_only);
+  v.Optional("anyProof", x.any_proof);
 }
 
 template <typename V>

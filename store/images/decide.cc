@@ -37,23 +37,28 @@ constexpr Reason ReasonOf(Standing::Verdict verdict) {
                                                       : Reason::kProofTooOld;
 }
 
-// True on an error, too: closed.
-bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::string_view text) {
+// True on an error, too: closed. `trail`: gets the file.
+bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::string_view text,
+                  Trail* trail) {
   const auto sha256 = Sha256(text);
   if (!sha256) return true;
-  Payload ignored;
-  return snapshot.Get(Table::kQuarantine, QuarantineKey(kind, *sha256, snapshot.seed()), ignored) !=
-         Lookup::kAbsent;
+  Payload file;
+  const Lookup found =
+      snapshot.Get(Table::kQuarantine, QuarantineKey(kind, *sha256, snapshot.seed()), file);
+  if (trail != nullptr && found == Lookup::kFound) {
+    if (auto decoded = DecodeQuarantineValue(file)) trail->quarantine.push_back(*decoded);
+  }
+  return found != Lookup::kAbsent;
 }
 
-// Whether the file of an intent for the image can't be read; strict: for any string with the same
-// full form.
-bool IntentInQuarantine(const ReaderPool::Lease& snapshot, const Question& question) {
-  if (Presumes(question.mode))
-    return InQuarantine(snapshot, QuarantineKind::kImage, question.image);
-  return std::ranges::any_of(EquivalentImages(question.image), [&](const std::string& image) {
-    return InQuarantine(snapshot, QuarantineKind::kImage, image);
-  });
+bool AnyInQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind,
+                     const std::vector<std::string>& texts, Trail* trail) {
+  bool any = false;
+  for (const std::string& text : texts) {
+    if (any && trail == nullptr) break;
+    any = InQuarantine(snapshot, kind, text, trail) || any;
+  }
+  return any;
 }
 
 // Mode::kKubelet: an intent for exactly this image string, under any runtime handler.
@@ -72,13 +77,18 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
 
 // Whether the image was pulled for any runtime handler (KEP-4216). Then it does not pass for
 // preloaded under the handlers that it was not pulled for.
-Lookup FindAnyRecord(const ReaderPool::Lease& snapshot, std::string_view subject) {
+Lookup FindAnyRecord(const ReaderPool::Lease& snapshot, std::string_view subject, Trail* trail) {
+  bool any = false;
   const auto matches = [&](Payload payload) {
     const ImageView view(payload);
-    return view.is_recorded() && view.SubjectIs(subject);
+    if (!view.is_recorded() || !view.SubjectIs(subject)) return false;
+    any = true;
+    if (trail != nullptr) trail->handlers.emplace_back(view.runtime_handler());
+    return trail == nullptr;
   };
-  return snapshot.FindWithPrefix(Table::kImages, FirstImageKey(subject, snapshot.seed()),
-                                 kSubjectKeyBytes, matches);
+  const Lookup found = snapshot.FindWithPrefix(
+      Table::kImages, FirstImageKey(subject, snapshot.seed()), kSubjectKeyBytes, matches);
+  return any && found == Lookup::kAbsent ? Lookup::kFound : found;
 }
 
 Lookup GetRow(const ReaderPool::Lease& snapshot, std::string_view subject,
@@ -120,37 +130,89 @@ bool IsOfImage(const ImageView& view) {
   return view.is_recorded() || view.has_preloaded() || view.is_listed();
 }
 
-// Whether rows lie under digests: by the store's own mode, whatever the asker was told.
-bool LieUnderDigests(const ReaderPool::Lease& snapshot) { return !snapshot.state().kubelet_rules; }
-
-// What a ref leads to: its subject, the digest that it spells or the very ref; and the image that
-// has it as an alias, looked for once, so that one decision believes one index.
+// What a ref leads to: its subject, the digest that it spells or in mode kubelet the very ref; and
+// the image that has it as an alias, looked for once, so that one decision believes one index.
 class Asked {
  public:
   Asked(const ReaderPool::Lease& snapshot, const Question& question)
       : snapshot_(snapshot),
-        aliases_(question.aliases),
-        learns_(LieUnderDigests(snapshot)),
+        question_(question),
+        learns_(LearnsAliases(ModeIn(snapshot))),
         spelling_(question.image_ref),
         subject_(learns_ ? spelling_.text() : question.image_ref) {}
-  bool learns_aliases() const { return learns_; }
   std::string_view subject() const { return subject_; }
+
+  // The row of the ref's image under the handler, as stored. A hit is one look-up.
+  FoundRow Find(std::string_view runtime_handler) {
+    FoundRow found;
+    found.lookup = GetRow(snapshot_, subject_, runtime_handler, found.row);
+    if (!learns_ || found.lookup == Lookup::kDamaged) return found;
+    if (found.lookup == Lookup::kFound && IsOfImage(ImageView(found.row))) return found;
+    if (Owner(found.subject) == Lookup::kDamaged) {
+      found.lookup = Lookup::kDamaged;
+    } else if (found.subject.empty()) {
+      found.lookup = Lookup::kAbsent;
+    } else {
+      found.lookup = GetRow(snapshot_, found.subject, runtime_handler, found.row);
+    }
+    return found;
+  }
+
+  // Every known way to write the ref's image, the ref first. kDamaged: unknown.
+  Lookup Texts(std::vector<std::string>& texts) {
+    texts.emplace_back(question_.image_ref);
+    if (!learns_) return Lookup::kFound;
+    const auto add = [&](const std::vector<std::string>& more) {
+      for (const std::string& text : more) {
+        if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+      }
+    };
+    add(PlainSpellings(question_.image_ref));
+    std::string home;
+    if (Owner(home) == Lookup::kDamaged) return Lookup::kDamaged;
+    if (home.empty()) home = subject_;
+    bool readable = true;
+    const auto add_row = [&](Payload payload) {
+      const auto row = DecodeImage(payload);
+      readable = readable && row;
+      if (row && row->subject == home) add(TextsOf(*row));
+      return false;  // and on to the next
+    };
+    const Lookup walked = snapshot_.FindWithPrefix(
+        Table::kImages, FirstImageKey(home, snapshot_.seed()), kSubjectKeyBytes, add_row);
+    add(PlainSpellings(home));
+    return readable && walked != Lookup::kDamaged ? Lookup::kFound : Lookup::kDamaged;
+  }
+
+ private:
   // "": none, or two have it.
   Lookup Owner(std::string& owner) {
-    if (!found_) found_ = FindOwner(snapshot_, aliases_, subject_, owner_);
+    if (!found_) found_ = FindOwner(snapshot_, question_.aliases, subject_, owner_);
     owner = owner_;
     return *found_;
   }
 
- private:
   const ReaderPool::Lease& snapshot_;
-  Aliases& aliases_;
+  const Question& question_;
   const bool learns_;
   Spelling spelling_;
   std::string_view subject_;
   std::optional<Lookup> found_;
   std::string owner_;
 };
+
+// Whether a kubelet's file about the image can't be read: by any way to write its ref, and in mode
+// strict by any string with the same full form.
+bool IsClosedByFiles(const ReaderPool::Lease& snapshot, const Question& question, Mode mode,
+                     Asked& asked, Trail* trail) {
+  std::vector<std::string> texts;
+  const bool closed = asked.Texts(texts) == Lookup::kDamaged ||
+                      AnyInQuarantine(snapshot, QuarantineKind::kImageRef, texts, trail);
+  if (Presumes(mode) || (closed && trail == nullptr)) return closed;
+  return AnyInQuarantine(snapshot, QuarantineKind::kImage, EquivalentImages(question.image),
+                         trail) ||
+         closed;
+}
 
 // The answer if step 4 allows the image.
 Decision AllowedBy(Verification mode) {
@@ -161,6 +223,140 @@ Decision AllowedBy(Verification mode) {
     reason = Reason::kPolicyAllowlisted;
   }
   return Allow(CheckResult::kCredentialPolicyAllowed, reason);
+}
+
+// Strict: the answer if what was preloaded is open. nullopt: it is not.
+std::optional<Decision> OpensAsPreloaded(const Question& question, Mode mode,
+                                         const ImageView& row) {
+  if (!row.has_preloaded() || row.is_absent() || !LearnsAliases(mode)) return std::nullopt;
+  const VerificationPolicy& policy = question.policy;
+  const auto verifies = [&](std::string_view name) {
+    return policy.RequiresVerification(ImageName(name).value_or(name), ImageOrigin::kPreloaded);
+  };
+  if (policy.mode() == Verification::kNeverVerifyAllowlistedImages) {
+    // The names that it was preloaded by: another pod may ask for it by a name of its own.
+    const bool any = row.AnyPreloadedName([&](std::string_view name) { return !verifies(name); });
+    return any ? std::optional(AllowedBy(policy.mode())) : std::nullopt;
+  }
+  if (verifies(question.image)) return std::nullopt;
+  if (policy.mode() == Verification::kNeverVerify) return AllowedBy(policy.mode());
+  return Allow(CheckResult::kCredentialPolicyAllowed, Reason::kPolicyKnownPreloaded);
+}
+
+// Steps 2 to 6, of an image on the node.
+DecisionOrEntry DecideOnRow(const ReaderPool::Lease& snapshot, const Question& question,
+                            Trail* trail) {
+  DecisionOrEntry result;
+  const auto answer = [&result](const Decision& decision) {
+    result.decision = decision;
+    return result;
+  };
+  const auto pass = [trail](std::string_view step) {
+    if (trail != nullptr) trail->steps.emplace_back(step);
+  };
+  // 2. The row. Before it, the checks that close an image with or without one.
+  if (question.image.size() > kMaxImageBytes || question.image_ref.size() > kMaxImageRefBytes) {
+    return answer(Fail(Reason::kArgumentTooLong));
+  }
+  if (!snapshot) return answer(Fail(Reason::kStoreUnavailable));
+  const Lookup handler =
+      FindStoredHandler(snapshot, question.runtime_handler, result.runtime_handler);
+  if (handler == Lookup::kAbsent) return answer(Fail(Reason::kRuntimeHandlerUnknown));
+  if (handler == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+  pass("handlerIsKnown");
+  const Mode mode = ModeIn(snapshot);
+  const bool any_quarantine = snapshot.state().digest(Table::kQuarantine).count != 0;
+  if (!any_quarantine && !snapshot.CountIsTrue(Table::kQuarantine)) {
+    return answer(Fail(Reason::kRecordDamaged));
+  }
+  Asked asked(snapshot, question);
+  const FoundRow found = asked.Find(result.runtime_handler);
+  std::optional<ImageView> row;
+  if (found.lookup == Lookup::kFound) row.emplace(result.row = found.row);
+  const std::string_view subject = found.subject.empty() ? asked.subject() : found.subject;
+  if (trail != nullptr) {
+    trail->unreadable = asked.Texts(trail->texts) == Lookup::kDamaged ||
+                        FindAnyRecord(snapshot, subject, trail) == Lookup::kDamaged;
+  }
+  if (any_quarantine && IsClosedByFiles(snapshot, question, mode, asked, trail)) {
+    return answer(Fail(Reason::kQuarantined));
+  }
+  pass("notQuarantined");
+  if (found.lookup == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
+  const auto preloaded = [&] {
+    return row ? OpensAsPreloaded(question, mode, *row) : std::optional<Decision>();
+  };
+
+  // 3. Where the image comes from. `closes`: why there is nothing to compare credentials with.
+  ImageOrigin origin = ImageOrigin::kKubeletPulled;
+  std::optional<Reason> closes;
+  if (row && row->is_recorded()) {
+    pass("recorded");
+  } else {
+    pass("notRecorded");
+    if (const auto opened = preloaded()) return answer(*opened);
+    if (any_quarantine && Presumes(mode) &&
+        InQuarantine(snapshot, QuarantineKind::kImage, question.image, trail)) {
+      return answer(Fail(Reason::kQuarantined));
+    }
+    const Lookup other_copy = FindAnyRecord(snapshot, subject, nullptr);
+    const Lookup intent = Presumes(mode) && other_copy == Lookup::kAbsent
+                              ? FindAnyIntent(snapshot, question)
+                              : Lookup::kAbsent;
+    if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
+      return answer(Fail(Reason::kRecordDamaged));
+    }
+    if (other_copy == Lookup::kFound) {
+      closes = Reason::kPulledForOtherHandler;
+    } else if (intent == Lookup::kFound) {
+      closes = Reason::kPullInFlight;
+    } else if (snapshot.state().distrustful) {
+      origin = ImageOrigin::kUnknown;
+      closes = Reason::kStoreDistrustful;
+    } else if (Presumes(mode)) {
+      origin = ImageOrigin::kPreloaded;
+      closes = Reason::kNoRecord;
+    } else {
+      origin = ImageOrigin::kUnknown;
+      // Whether it is preloaded may not matter.
+      const auto name = ImageName(question.image).value_or(question.image);
+      const bool verifies = question.policy.RequiresVerification(name, ImageOrigin::kPreloaded);
+      closes = verifies ? Reason::kNoRecord : Reason::kNoEvidence;
+    }
+  }
+
+  // 4. Whether the policy verifies such images.
+  const auto image_name = ImageName(question.image);
+  if (!question.policy.RequiresVerification(image_name.value_or(question.image), origin)) {
+    return answer(AllowedBy(question.policy.mode()));
+  }
+  pass("policyVerifies");
+
+  // 5. What pulls proved under the image name.
+  if (closes) return answer(Pull(CheckResult::kMustAuthenticate, *closes));
+  const auto pull_unless_preloaded = [&](Reason reason) {
+    return answer(preloaded().value_or(Pull(CheckResult::kMustAuthenticate, reason)));
+  };
+  if (!image_name) return answer(preloaded().value_or(Fail(Reason::kImageDoesNotParse)));
+  result.entry = row->Find(*image_name);
+  if (!result.entry) {
+    return pull_unless_preloaded(row->HasEntries() ? Reason::kNoEntryForImageName
+                                                   : Reason::kEntryWithoutCredentials);
+  }
+  pass("pulledByThisName");
+
+  // 6. Open to all pods of the node, or to none.
+  if (result.entry->node_pods_accessible()) {
+    const auto verdict = Standing(snapshot, question).OfNodePods(*result.entry);
+    if (verdict != Standing::Verdict::kCounts) return pull_unless_preloaded(ReasonOf(verdict));
+    return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));
+  }
+  if (result.entry->secret_count() == 0 && result.entry->service_account_count() == 0) {
+    return pull_unless_preloaded(Reason::kEntryWithoutCredentials);
+  }
+  pass("credentialsOnRecord");
+  result.decision = preloaded();
+  return result;
 }
 
 }  // namespace
@@ -180,197 +376,14 @@ Lookup FindStoredHandler(const ReaderPool::Lease& snapshot, std::string_view nam
   return Lookup::kFound;
 }
 
-namespace {
-
-FoundRow FindRow(const ReaderPool::Lease& snapshot, Asked& asked,
-                 std::string_view runtime_handler) {
-  FoundRow found;
-  found.lookup = GetRow(snapshot, asked.subject(), runtime_handler, found.row);
-  if (!asked.learns_aliases() || found.lookup == Lookup::kDamaged) return found;
-  if (found.lookup == Lookup::kFound && IsOfImage(ImageView(found.row))) return found;
-  if (asked.Owner(found.subject) == Lookup::kDamaged) {
-    found.lookup = Lookup::kDamaged;
-  } else if (found.subject.empty()) {
-    found.lookup = Lookup::kAbsent;
-  } else {
-    found.lookup = GetRow(snapshot, found.subject, runtime_handler, found.row);
-  }
-  return found;
-}
-
-Lookup AddTexts(const ReaderPool::Lease& snapshot, const Question& question, Asked& asked,
-                std::vector<std::string>& texts) {
-  texts.emplace_back(question.image_ref);
-  if (!asked.learns_aliases()) return Lookup::kFound;
-  const auto add = [&](const std::vector<std::string>& more) {
-    for (const std::string& text : more) {
-      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
-    }
-  };
-  add(PlainSpellings(question.image_ref));
-  std::string home;
-  if (asked.Owner(home) == Lookup::kDamaged) return Lookup::kDamaged;
-  if (home.empty()) home = asked.subject();
-  bool readable = true;
-  const auto add_row = [&](Payload payload) {
-    const auto row = DecodeImage(payload);
-    readable = readable && row;
-    if (row && row->subject == home) add(TextsOf(*row));
-    return false;  // and on to the next
-  };
-  const Lookup walked = snapshot.FindWithPrefix(
-      Table::kImages, FirstImageKey(home, snapshot.seed()), kSubjectKeyBytes, add_row);
-  add(PlainSpellings(home));
-  return readable && walked != Lookup::kDamaged ? Lookup::kFound : Lookup::kDamaged;
-}
-
-bool RefInQuarantine(const ReaderPool::Lease& snapshot, const Question& question, Asked& asked) {
-  std::vector<std::string> texts;
-  if (AddTexts(snapshot, question, asked, texts) == Lookup::kDamaged) return true;
-  return std::ranges::any_of(texts, [&](const std::string& text) {
-    return InQuarantine(snapshot, QuarantineKind::kImageRef, text);
-  });
-}
-
-}  // namespace
-
 FoundRow FindRow(const ReaderPool::Lease& snapshot, const Question& question,
                  std::string_view runtime_handler) {
-  Asked asked(snapshot, question);
-  return FindRow(snapshot, asked, runtime_handler);
+  return Asked(snapshot, question).Find(runtime_handler);
 }
-
-Lookup TextsOf(const ReaderPool::Lease& snapshot, const Question& question,
-               std::vector<std::string>& texts) {
-  Asked asked(snapshot, question);
-  return AddTexts(snapshot, question, asked, texts);
-}
-
-namespace {
-
-// Strict: the answer if what was preloaded is open. nullopt: it is not.
-std::optional<Decision> OpensAsPreloaded(const Question& question, const ImageView& row) {
-  if (!LearnsAliases(question.mode) || !row.has_preloaded() || row.is_absent()) return std::nullopt;
-  const VerificationPolicy& policy = question.policy;
-  const auto verifies = [&](std::string_view name) {
-    return policy.RequiresVerification(ImageName(name).value_or(name), ImageOrigin::kPreloaded);
-  };
-  if (policy.mode() == Verification::kNeverVerifyAllowlistedImages) {
-    // The names that it was preloaded by: another pod may ask for it by a name of its own.
-    const bool any = row.AnyPreloadedName([&](std::string_view name) { return !verifies(name); });
-    return any ? std::optional(AllowedBy(policy.mode())) : std::nullopt;
-  }
-  if (verifies(question.image)) return std::nullopt;
-  if (policy.mode() == Verification::kNeverVerify) return AllowedBy(policy.mode());
-  return Allow(CheckResult::kCredentialPolicyAllowed, Reason::kPolicyKnownPreloaded);
-}
-
-// Steps 2 to 6, of an image on the node.
-DecisionOrEntry DecideOnRow(const ReaderPool::Lease& snapshot, const Question& question) {
-  DecisionOrEntry result;
-  const auto answer = [&result](const Decision& decision) {
-    result.decision = decision;
-    return result;
-  };
-  // 2. The row. Before it, the checks that close an image with or without one.
-  if (question.image.size() > kMaxImageBytes || question.image_ref.size() > kMaxImageRefBytes) {
-    return answer(Fail(Reason::kArgumentTooLong));
-  }
-  if (!snapshot) return answer(Fail(Reason::kStoreUnavailable));
-  const Lookup handler =
-      FindStoredHandler(snapshot, question.runtime_handler, result.runtime_handler);
-  if (handler == Lookup::kAbsent) return answer(Fail(Reason::kRuntimeHandlerUnknown));
-  if (handler == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
-  const bool presumes = Presumes(question.mode);
-  const bool any_quarantine = snapshot.state().digest(Table::kQuarantine).count != 0;
-  if (!any_quarantine && !snapshot.CountIsTrue(Table::kQuarantine)) {
-    return answer(Fail(Reason::kRecordDamaged));
-  }
-  Asked asked(snapshot, question);
-  if (any_quarantine && (RefInQuarantine(snapshot, question, asked) ||
-                         (!presumes && IntentInQuarantine(snapshot, question)))) {
-    return answer(Fail(Reason::kQuarantined));
-  }
-  const FoundRow found = FindRow(snapshot, asked, result.runtime_handler);
-  if (found.lookup == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
-  std::optional<ImageView> row;
-  if (found.lookup == Lookup::kFound) row.emplace(found.row);
-  result.row = found.row;
-  const auto preloaded = [&] {
-    return row ? OpensAsPreloaded(question, *row) : std::optional<Decision>();
-  };
-
-  // 3. Where the image comes from. `closes`: why there is nothing to compare credentials with.
-  ImageOrigin origin = ImageOrigin::kKubeletPulled;
-  std::optional<Reason> closes;
-  if (!row || !row->is_recorded()) {
-    if (const auto opened = preloaded()) return answer(*opened);
-    if (any_quarantine && presumes && IntentInQuarantine(snapshot, question)) {
-      return answer(Fail(Reason::kQuarantined));
-    }
-    const Lookup other_copy =
-        FindAnyRecord(snapshot, found.subject.empty() ? asked.subject() : found.subject);
-    const Lookup intent = presumes && other_copy == Lookup::kAbsent
-                              ? FindAnyIntent(snapshot, question)
-                              : Lookup::kAbsent;
-    if (other_copy == Lookup::kDamaged || intent == Lookup::kDamaged) {
-      return answer(Fail(Reason::kRecordDamaged));
-    }
-    if (other_copy == Lookup::kFound) {
-      closes = Reason::kPulledForOtherHandler;
-    } else if (intent == Lookup::kFound) {
-      closes = Reason::kPullInFlight;
-    } else if (snapshot.state().distrustful) {
-      origin = ImageOrigin::kUnknown;
-      closes = Reason::kStoreDistrustful;
-    } else if (presumes) {
-      origin = ImageOrigin::kPreloaded;
-      closes = Reason::kNoRecord;
-    } else {
-      origin = ImageOrigin::kUnknown;
-      // Whether it is preloaded may not matter.
-      const auto name = ImageName(question.image).value_or(question.image);
-      const bool verifies = question.policy.RequiresVerification(name, ImageOrigin::kPreloaded);
-      closes = verifies ? Reason::kNoRecord : Reason::kNoEvidence;
-    }
-  }
-
-  // 4. Whether the policy verifies such images.
-  const auto image_name = ImageName(question.image);
-  if (!question.policy.RequiresVerification(image_name.value_or(question.image), origin)) {
-    return answer(AllowedBy(question.policy.mode()));
-  }
-
-  // 5. What pulls proved under the image name.
-  if (closes) return answer(Pull(CheckResult::kMustAuthenticate, *closes));
-  const auto pull_unless_preloaded = [&](Reason reason) {
-    return answer(preloaded().value_or(Pull(CheckResult::kMustAuthenticate, reason)));
-  };
-  if (!image_name) return answer(preloaded().value_or(Fail(Reason::kImageDoesNotParse)));
-  result.entry = row->Find(*image_name);
-  if (!result.entry) {
-    return pull_unless_preloaded(row->HasEntries() ? Reason::kNoEntryForImageName
-                                                   : Reason::kEntryWithoutCredentials);
-  }
-
-  // 6. Open to all pods of the node, or to none.
-  if (result.entry->node_pods_accessible()) {
-    const auto verdict = Standing(snapshot, question).OfNodePods(*result.entry);
-    if (verdict != Standing::Verdict::kCounts) return pull_unless_preloaded(ReasonOf(verdict));
-    return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));
-  }
-  if (result.entry->secret_count() == 0 && result.entry->service_account_count() == 0) {
-    return pull_unless_preloaded(Reason::kEntryWithoutCredentials);
-  }
-  result.decision = preloaded();
-  return result;
-}
-
-}  // namespace
 
 DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
-                                         const Question& question) {
-  if (!question.image_ref.empty()) return DecideOnRow(snapshot, question);
+                                         const Question& question, Trail* trail) {
+  if (!question.image_ref.empty()) return DecideOnRow(snapshot, question, trail);
   // 1. It is not on the node.
   DecisionOrEntry absent;
   absent.decision = Pull(CheckResult::kNotCounted, Reason::kImageAbsent);

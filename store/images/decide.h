@@ -40,17 +40,30 @@
 
 namespace waybill::internal {
 
-// What a decision is about.
+// Under which mode the snapshot's rows lie, and are decided.
+inline Mode ModeIn(const ReaderPool::Lease& snapshot) {
+  return snapshot.state().kubelet_rules ? Mode::kKubelet : Mode::kStrict;
+}
+
+// What a decision is about. The mode and the ages are those of the store.
 struct Question {
-  Mode mode;
   const VerificationPolicy& policy;
   std::string_view image;
   std::string_view image_ref;
-  std::string_view runtime_handler;      // as the caller names it
-  const std::optional<AgeLimits>& ages;  // nullopt: those that the store remembers
+  std::string_view runtime_handler;  // as the caller names it
   const Clock& clock;
   const BootClock& boot_clock;
   Aliases& aliases;
+};
+
+// What a decision met on its way, for whoever explains it.
+struct Trail {
+  std::vector<std::string> steps;  // that were passed, in this order
+  // Every known way to write the ref's image, the ref first; `unreadable`: there may be others.
+  std::vector<std::string> texts;
+  bool unreadable = false;
+  std::vector<QuarantinedFile> quarantine;  // files that close it
+  std::vector<std::string> handlers;        // that have a record of it
 };
 
 // Whether what an entry has still counts: not past its age or its own end, checked by whom the
@@ -85,9 +98,7 @@ class Standing {
     const State& state = snapshot_.state();
     return state.unfinished != 0 || (of_copy_ && state.digest(Table::kRevocations).count != 0);
   }
-  const AgeLimits& ages() const {
-    return question_.ages ? *question_.ages : snapshot_.state().ages;
-  }
+  const AgeLimits& ages() const { return snapshot_.state().ages; }
 
   const ReaderPool::Lease& snapshot_;
   const Question& question_;
@@ -108,18 +119,15 @@ struct DecisionOrEntry {
   std::string_view runtime_handler;  // as stored: "" for the default handler
 };
 
-// Steps 1 to 6.
+// Steps 1 to 6. With a trail: also what it met.
 DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
-                                         const Question& question);
+                                         const Question& question, Trail* trail = nullptr);
 
-// Every known way to write the ref's image, `image_ref` first. Allocates. kDamaged: unknown.
-Lookup TextsOf(const ReaderPool::Lease& snapshot, const Question& question,
-               std::vector<std::string>& texts);
 // The row of the ref's image under the handler, as stored.
 struct FoundRow {
   Lookup lookup = Lookup::kAbsent;
   Payload row;
-  std::string subject;  // of the image, if it is another one's digest; else empty
+  std::string subject;  // of the image, if the ref is another digest of it; else empty
 };
 FoundRow FindRow(const ReaderPool::Lease& snapshot, const Question& question,
                  std::string_view runtime_handler);

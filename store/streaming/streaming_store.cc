@@ -148,7 +148,7 @@ Result<void> StreamingStore::FinishOpening() {
   if (owned_->witness) TRY(owned_->witness->Sync());
   readers_.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                   ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kStreamingTokens);
-  return owned_->lock.AnnounceRecovered(opened.database_id, std::nullopt);
+  return owned_->lock.AnnounceRecovered(opened.database_id);
 }
 
 Result<void> StreamingStore::VoidTokens(StoreTxn& txn) {

@@ -25,13 +25,12 @@ static void openings(void) {
   const waybill_text wrong[] = {kNowhere, kLatin1, {"/tmp/waybill\0zero", 17}};
   INVALID(waybill_open(made, marker, NONE, NULL, &error));
   INVALID(waybill_open_streams(made, marker, NONE, NULL, &error));
-  INVALID(waybill_observe(made, NONE, NULL, &error));
+  INVALID(waybill_observe(made, NULL, &error));
   for (size_t i = 0; i < COUNT(wrong); ++i) {
     INVALID_RESULT(store, waybill_open(wrong[i], marker, NONE, &store, &error));
     INVALID_RESULT(store, waybill_open(made, wrong[i], NONE, &store, &error));
     INVALID_RESULT(store, waybill_open(made, marker, wrong[i], &store, &error));
-    INVALID_RESULT(store, waybill_observe(wrong[i], NONE, &store, &error));
-    INVALID_RESULT(store, waybill_observe(made, wrong[i], &store, &error));
+    INVALID_RESULT(store, waybill_observe(wrong[i], &store, &error));
     INVALID_RESULT(store, waybill_open_streams(wrong[i], marker, NONE, &store, &error));
     INVALID_RESULT(store, waybill_open_streams(made, wrong[i], NONE, &store, &error));
     INVALID_RESULT(store, waybill_open_streams(made, marker, wrong[i], &store, &error));
@@ -55,7 +54,6 @@ static void openings(void) {
   for (size_t i = 0; i < COUNT(kOptionsOfNone); ++i) {
     const waybill_text options = waybill_text_of(kOptionsOfNone[i]);
     INVALID_RESULT(store, waybill_open(made, marker, options, &store, &error));
-    INVALID_RESULT(store, waybill_observe(made, options, &store, &error));
     INVALID_RESULT(store, waybill_open_streams(made, marker, options, &store, &error));
   }
   CHECK(waybill_open(made, marker, WAYBILL_TEXT("{\"settings\": {\"modee\": \"strict\"}}"), &store,
@@ -63,7 +61,7 @@ static void openings(void) {
   CHECK_CONTAINS("modee", error->message);
   waybill_free(error);
   CHECK(!is_there(made));
-  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_observe(made, NONE, &store, &error));
+  CHECK_CODE(WAYBILL_NOT_FOUND, waybill_observe(made, &store, &error));
   CHECK_CODE(WAYBILL_NOT_FOUND,
              waybill_open(made, marker, WAYBILL_TEXT("{\"create\": false}"), &store, &error));
 }

@@ -97,7 +97,7 @@ static void openings(void) {
       const waybill_code code =
           kind == 0   ? waybill_open(directory, WAYBILL_NO_LOSS_MARKER, waybill_text_of(kOptions),
                                      &store, &error)
-          : kind == 1 ? waybill_observe(directory, NONE, &store, &error)
+          : kind == 1 ? waybill_observe(directory, &store, &error)
                       : waybill_open_streams(scratch("streams"), WAYBILL_NO_LOSS_MARKER, NONE,
                                              &store, &error);
       had = no_more_failures();

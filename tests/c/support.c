@@ -80,7 +80,7 @@ waybill_store* open_store(const char* name) { return open_with(name, kOptions); 
 waybill_store* observe(const char* name) {
   waybill_store* store = NULL;
   waybill_error* error;
-  MUST(waybill_observe(scratch(name), NONE, &store, &error));
+  MUST(waybill_observe(scratch(name), &store, &error));
   return store;
 }
 

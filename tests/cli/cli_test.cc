@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(what_writes_does_the_same_through_an_owner_that_serves) {
   BOOST_TEST(BackupsOf(served.store.store()).value().size() == 1U);
 }
 
-BOOST_FIXTURE_TEST_CASE(an_owner_goes_by_its_own_rules, Owned) {
+BOOST_FIXTURE_TEST_CASE(an_owner_goes_by_its_own_short_names, Owned) {
   BOOST_TEST(owner->Serve().has_value());
   const std::string images = store / "images.json";
   testing::WriteFile(images, R"({"images":[{"id":"ref","repoTags":["app:v1"]}]})");
@@ -186,13 +186,10 @@ BOOST_FIXTURE_TEST_CASE(an_owner_goes_by_its_own_rules, Owned) {
     all.insert(all.end(), more.begin(), more.end());
     return store.Run("observe", all);
   };
-  const CommandResult rules = observe({"--rules", "kubelet"});
-  BOOST_TEST(rules.exit_code == 2);
-  BOOST_TEST(Contains(rules.err, "goes by the rules `strict`"), rules.err);
   const CommandResult names = observe({"--short-names", "docker.io"});
   BOOST_TEST(names.exit_code == 2);
   BOOST_TEST(Contains(names.err, "--short-names: "), names.err);
-  BOOST_TEST(observe({"--short-names", "anywhere", "--rules", "strict"}).exit_code == 0);
+  BOOST_TEST(observe({"--short-names", "anywhere"}).exit_code == 0);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_owner_counts_how_pulls_failed, Owned) {

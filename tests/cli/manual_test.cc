@@ -219,8 +219,8 @@ BOOST_AUTO_TEST_CASE(bash_gets_commands_flags_values_and_what_the_store_holds) {
   }
   BOOST_TEST(InBash("waybill pre") == "preload preview\n");
   BOOST_TEST(InBash("waybill --store x pre") == "preload preview\n");
-  BOOST_TEST(InBash("waybill check --rules ") == "strict kubelet\n");
-  BOOST_TEST(InBash("waybill check --rules=k") == "kubelet\n");
+  BOOST_TEST(InBash("waybill start --rules ") == "strict kubelet\n");
+  BOOST_TEST(InBash("waybill start --rules=k") == "kubelet\n");
   BOOST_TEST(InBash("waybill userns re") == "release\n");
   BOOST_TEST(InBash("waybill check --store " + store + " --image-ref ng") == "nginx:1.27\n");
   // Where bash breaks words at ':', it gets what stands behind.

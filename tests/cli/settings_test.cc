@@ -28,11 +28,11 @@ constexpr const char* kCalls[] = {
     "start --images FILE/images.json --subuids FILE/ids --subgids FILE/ids",
     "start --images FILE/images.json --dry-run-in FILE/trial --max-age 30d",
     "check --image nginx --image-ref sha256:1",
-    "check --image nginx --image-ref sha256:1 --policy AlwaysVerify",
     "check --image nginx --images FILE/images.json --image-ref "
     "sha256:4873874c08efc72e9729683a83ffbb7502ee729e9a5ac097723806ea7fa13517",
-    "check --image nginx --image-ref sha256:1 --policy NeverVerifyAllowlistedImages --allow nginx",
     "explain --image nginx --image-ref sha256:1",
+    "explain --image nginx --image-ref sha256:1 --policy NeverVerifyAllowlistedImages --allow "
+    "nginx",
     "preview --pods FILE/pods.json --node n --policy AlwaysVerify",
     "preview --pods FILE/pods.json --node n",
     "intent --image nginx",

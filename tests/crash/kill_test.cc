@@ -43,7 +43,7 @@ class LiveObserver {
  public:
   explicit LiveObserver(const NodeStoreOptions& options)
       : child_([&] {
-          auto store = NodeStore::Observe({.directory = options.directory, .rules = options.rules});
+          auto store = NodeStore::Observe({.directory = options.directory});
           ready_->store(store ? 1 : 2);
           while (store) pause();
           return 0;

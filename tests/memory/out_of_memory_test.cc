@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(opening_owning_and_observing) {
     BOOST_TEST(out_of_memory > 100U);
     more = true;
     for (unsigned long n = 1; more; ++n) {
-      ObserveOptions options{.directory = store.directory(), .rules = rules};
+      ObserveOptions options{.directory = store.directory()};
       const Outcome outcome =
           WithFailure(n, [&] { return CodeOf(waybill::NodeStore::Observe(std::move(options))); });
       more = outcome.had_failure;

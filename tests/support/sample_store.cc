@@ -57,17 +57,18 @@ std::vector<Asking> AllAskings() {
   return all;
 }
 
-std::vector<bool> Ask(NodeStore& store, const std::vector<Probe>& probes) {
+std::vector<bool> Ask(NodeStore& store, const std::vector<Probe>& probes,
+                      const VerificationPolicy* what_if) {
   std::vector<bool> answers;
   answers.reserve(probes.size());
   for (const Probe& probe : probes) {
     Pod pod(probe.secrets);
-    answers.push_back(store
-                          .MustAttemptPull({.image = probe.image,
-                                            .image_ref = probe.image_ref,
-                                            .runtime_handler = probe.runtime_handler},
-                                           pod)
-                          .pull);
+    const ImageCopy copy{.image = probe.image,
+                         .image_ref = probe.image_ref,
+                         .runtime_handler = probe.runtime_handler};
+    const Decision decision = what_if != nullptr ? store.PreviewDecision(copy, pod, what_if)
+                                                 : store.MustAttemptPull(copy, pod);
+    answers.push_back(decision.pull);
   }
   return answers;
 }

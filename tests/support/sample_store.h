@@ -28,7 +28,9 @@ struct Asking {
 std::vector<Asking> AllAskings();
 
 // What a probe is answered: true is "pull".
-std::vector<bool> Ask(NodeStore& store, const std::vector<Probe>& probes);
+// `what_if`: by another policy than the store's.
+std::vector<bool> Ask(NodeStore& store, const std::vector<Probe>& probes,
+                      const VerificationPolicy* what_if = nullptr);
 
 struct SampleStore {
   std::string database;              // data.mdb

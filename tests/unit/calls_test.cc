@@ -106,15 +106,14 @@ BOOST_AUTO_TEST_SUITE(stale_observer)
 
 BOOST_AUTO_TEST_CASE(without_its_witness_a_store_is_shown_and_opens_nothing) {
   for (const Mode rules : {Mode::kStrict, Mode::kKubelet}) {
-    ScratchStore store(rules);
+    ScratchStore store(rules, Must(VerificationPolicy::Make(Verification::kNeverVerify, {})));
     store.Pull("nginx", "ref", ImagePullCredentials{.node_pods_accessible = true});
     BOOST_TEST(!store.Check("nginx", "ref").pull);
     store.Stop();
     std::filesystem::remove(store.witness());
-    ObserveOptions options{.directory = store.directory(), .rules = rules};
+    ObserveOptions options{.directory = store.directory()};
     ExpectError(NodeStore::Observe(options), ErrorCode::kDamaged);
     options.asks_witness = false;
-    options.policy = Must(VerificationPolicy::Make(Verification::kNeverVerify, {}));
     const auto shown = Must(NodeStore::Observe(options));
     BOOST_TEST(Must(shown->ListRecords()).size() == 1U);
     Pod pod;

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(an_owner_that_has_not_walked_vouches_for_nothing) {
   WriteFile(scratch / "owner.lock",
             "1 recovered " + std::to_string(id.device) + " " + std::to_string(id.inode) + "\n");
   BOOST_TEST(!Must(internal::LookAtOwner(scratch.path())).VouchesFor(id));
-  Must(owner.AnnounceRecovered(id, std::nullopt));
+  Must(owner.AnnounceRecovered(id));
   BOOST_TEST(Must(internal::LookAtOwner(scratch.path())).VouchesFor(id));
   ExpectError(internal::OwnerLock::Take(scratch.path()), ErrorCode::kOwned);
 }

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
       }
     }
     {
-      auto observer = Must(NodeStore::Observe({.directory = store.directory(), .rules = rules}));
+      auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
       for (int i = 0; i < kFiles; i += 100) {
         BOOST_TEST(DecisionOf(*observer, {.image = kImage, .image_ref = RefOf(i)}).pull);
       }

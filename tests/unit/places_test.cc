@@ -236,12 +236,11 @@ void ExpectTwice(NodeStore& store, const Pod& pod, Reason reason, std::string_vi
 // Another process, which observes the store. Make it while this process has no store open.
 class Observer {
  public:
-  Observer(std::filesystem::path directory, Mode rules)
-      : child_([directory = std::move(directory), rules]() -> ChildProcess::Serve {
+  explicit Observer(std::filesystem::path directory)
+      : child_([directory = std::move(directory)]() -> ChildProcess::Serve {
           auto store = std::make_shared<std::unique_ptr<NodeStore>>();
           return [=](const std::string& namespace_name) {
-            if (!*store)
-              *store = Must(NodeStore::Observe({.directory = directory, .rules = rules}));
+            if (!*store) *store = Must(NodeStore::Observe({.directory = directory}));
             const Pod pod(namespace_name == kSecretA.namespace_name ? kSecretA : kSecretB);
             return std::string(ReasonName(Ask(**store, pod)));
           };
@@ -313,7 +312,7 @@ BOOST_AUTO_TEST_CASE(an_observer_sees_each_commit_of_its_owner) {
     ScratchStore store(rules);
     Must(store->PutRecord(RecordWith(kSecretA)));
     store.Stop();
-    Observer observer(store.directory(), rules);
+    Observer observer(store.directory());
     store.Start();
     for (int i = 0; i < 20; ++i) {
       Must(store->PutRecord(RecordWith(kSecretA)));
@@ -338,7 +337,7 @@ BOOST_AUTO_TEST_CASE(a_quarantine_entry_that_appears_is_seen) {
     store.Restart();
     BOOST_TEST(Must(store->ListQuarantine()).size() == 1U);
     store.Stop();
-    Observer observer(store.directory(), rules);
+    Observer observer(store.directory());
     store.Start();
     observer.ExpectTwice(kSecretA, Reason::kSecretHashMatches);
     store.Stop();
@@ -358,7 +357,7 @@ BOOST_AUTO_TEST_CASE(an_observer_whose_store_is_replaced_reads_the_new_one) {
     store.Stop();
     const auto aside = store.scratch() / "aside";
     std::filesystem::copy(store.directory(), aside);
-    Observer observer(store.directory(), rules);
+    Observer observer(store.directory());
     store.Start();
     Must(store->PutRecord(RecordWith(kSecretB, "another ref")));
     observer.ExpectTwice(

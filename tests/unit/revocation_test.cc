@@ -65,8 +65,7 @@ BOOST_AUTO_TEST_CASE(a_forgotten_hash_that_is_at_hand_or_shown_to_an_observer_op
     BOOST_TEST(!opens(*store, kRotated));
     BOOST_TEST(opens(*store, kSecretA));
     store.Stop();
-    const auto observer =
-        Must(NodeStore::Observe({.directory = store.directory(), .rules = store.rules()}));
+    const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
     BOOST_TEST(!opens(*observer, kRotated));
     BOOST_TEST(DecisionOf(*observer, copy, Pod(kRotated)).pull);
     BOOST_TEST(opens(*observer, kSecretA));
@@ -184,7 +183,7 @@ using std::chrono::seconds;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_observer_goes_by_the_stores_limits_or_its_own) {
+BOOST_AUTO_TEST_CASE(an_observer_goes_by_the_stores_limits) {
   UnderBothRules([](ScratchStore& store) {
     store.Stop();
     NodeStoreOptions options = store.Options({});
@@ -194,15 +193,11 @@ BOOST_AUTO_TEST_CASE(an_observer_goes_by_the_stores_limits_or_its_own) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     store.clock().AdvanceSeconds(11 * 3600);
     store.Stop();
-    const auto reason = [&](const std::optional<AgeLimits>& ages) {
-      const auto observer = Must(NodeStore::Observe({.directory = store.directory(),
-                                                     .rules = store.rules(),
-                                                     .ages = ages,
-                                                     .clock = store.clock().AsClock()}));
-      return DecisionOf(*observer, {.image = kImage, .image_ref = kRef}, Pod(kSecretA)).reason;
-    };
-    BOOST_TEST(reason(std::nullopt) == Reason::kProofTooOld);
-    BOOST_TEST(reason(AgeLimits{}) == Reason::kSecretHashMatches);
+    const auto observer = Must(
+        NodeStore::Observe({.directory = store.directory(), .clock = store.clock().AsClock()}));
+    const ImageCopy copy{.image = kImage, .image_ref = kRef};
+    BOOST_TEST(DecisionOf(*observer, copy, Pod(kSecretA)).reason == Reason::kProofTooOld);
+    BOOST_TEST(Must(observer->GetRecord(copy)).credential_mapping.empty());
   });
 }
 
@@ -217,8 +212,6 @@ BOOST_FIXTURE_TEST_CASE(absurd_ages_are_refused, ClosedStore) {
     NodeStoreOptions options = store.Options({});
     options.ages = ages;
     ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
-    ExpectError(NodeStore::Observe({.directory = store.directory(), .ages = ages}),
-                ErrorCode::kInvalidArgument);
   }
 }
 

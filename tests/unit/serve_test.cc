@@ -311,7 +311,7 @@ BOOST_FIXTURE_TEST_CASE(an_observer_reads_and_nothing_else, Place) {
   store.reset();
   ChildProcess observing([&] {
     return [&](const std::string&) {
-      const auto observer = Must(Store::Observe(directory(), {}, Options().clocks));
+      const auto observer = Must(Store::Observe(directory(), Options().clocks));
       std::string said(ErrorCodeName(observer->Serve().error().code));
 #define WAYBILL_DONE(C) \
   if (observer->Call(waybill::C())) said += " " #C;
@@ -346,7 +346,8 @@ BOOST_FIXTURE_TEST_CASE(the_owner_says_by_what_it_goes, Place) {
   options.settings.mode = Mode::kKubelet;
   options.settings.policy = {.verification = Verification::kNeverVerifyAllowlistedImages,
                              .allowlist = {"z.example/x", "r.example/*"},
-                             .registry_only = {"*", "r.example/y"}};
+                             .registry_only = {"*", "r.example/y"},
+                             .any_proof = {"r.example/*"}};
   options.settings.max_age_seconds = 3600;
   options.settings.pool.ids.max_pods = 7;
   options.settings.trace_file = scratch / "trace";

@@ -254,7 +254,7 @@ func TestWhatWasMissedIsForgottenWhateverItsUID(t *testing.T) {
 func TestWhatTheStoreRefusesIsTriedAgain(t *testing.T) {
 	directory := scratchDir(t) + "/store"
 	must(t, openTestStore(t, store.Options{Directory: directory}).Close())
-	observer, err := store.Observe(directory, waybill.Settings{})
+	observer, err := store.Observe(directory)
 	must(t, err)
 	defer observer.Close()
 	f := newForgetter(quiet, observer)
@@ -443,7 +443,7 @@ func TestForgettingWrongUse(t *testing.T) {
 	}
 	directory := scratchDir(t) + "/store"
 	must(t, openTestStore(t, store.Options{Directory: directory}).Close())
-	observer, err := store.Observe(directory, waybill.Settings{})
+	observer, err := store.Observe(directory)
 	must(t, err)
 	defer observer.Close()
 	must(t, closed.Close())

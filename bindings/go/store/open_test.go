@@ -15,7 +15,7 @@ import (
 func TestOptionsAreChecked(t *testing.T) {
 	directory := scratch(t)
 	wantError(t, second(store.Open(store.Options{})), waybill.ErrInvalidArgument)
-	wantError(t, second(store.Observe(filepath.Join(directory, "none"), waybill.Settings{})), waybill.ErrNotFound)
+	wantError(t, second(store.Observe(filepath.Join(directory, "none"))), waybill.ErrNotFound)
 	for want, change := range map[error]func(*store.Options){
 		waybill.ErrInvalidArgument: func(o *store.Options) { o.LossMarker = "" },
 		waybill.ErrNotFound:        func(o *store.Options) { o.Create = new(false) },
@@ -53,7 +53,7 @@ func TestASecondOwnerAndAnObserver(t *testing.T) {
 	errorIf(t, s.Options().Directory != o.Directory, "%+v", s.Options())
 	wantError(t, second(store.Open(o)), waybill.ErrOwned)
 	must(t, s.Close())
-	observer, err := store.Observe(o.Directory, waybill.Settings{})
+	observer, err := store.Observe(o.Directory)
 	must(t, err)
 	wantReason(t, observer, app, withSecrets(secret), true, "secretHashMatches")
 	wantError(t, second(observer.BeginPull(ctx, waybill.BeginPull{Image: image})), waybill.ErrNotOwner)

@@ -89,12 +89,12 @@ func Open(options Options) (*Store, error) {
 	})
 }
 
-// Observe opens to decide and to read, beside an owner or without one. Give the owner's settings: where
-// they are laxer than the owner's, decisions are "pull".
-func Observe(directory string, settings waybill.Settings) (*Store, error) {
-	of := Options{Directory: directory, Settings: settings}
-	return opened(of, settings, func(text C.waybill_text, handle **C.waybill_store, e **C.waybill_error) C.waybill_code {
-		return C.waybill_observe(borrow(directory), text, handle, e)
+// Observe opens to decide and to read, beside an owner or without one, by the settings that the last
+// owner chose.
+func Observe(directory string) (*Store, error) {
+	of := Options{Directory: directory}
+	return opened(of, nil, func(_ C.waybill_text, handle **C.waybill_store, e **C.waybill_error) C.waybill_code {
+		return C.waybill_observe(borrow(directory), handle, e)
 	})
 }
 
@@ -128,7 +128,7 @@ func opened(of Options, settings any, open func(C.waybill_text, **C.waybill_stor
 	return s, nil
 }
 
-// Options are those that it was opened with; of an observer Directory and Settings alone.
+// Options are those that it was opened with; of an observer Directory alone.
 func (s *Store) Options() Options { return s.options }
 
 // Close waits for running calls, writes back, and releases the lock. Later decisions are "pull", and

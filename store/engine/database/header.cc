@@ -55,12 +55,13 @@ std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
   flatbuffers::FlatBufferBuilder builder;
   const auto witness = builder.CreateString(identity.witness_path);
   const auto migration = builder.CreateString(identity.last_migration);
+  const auto settings = StringUnlessEmpty(builder, identity.settings);
   const v1::Uuid uuid(Raw(identity.uuid));
   const v1::Time created = ToTime(identity.created);
   return Finish(builder, v1::CreateIdentity(builder, identity.schema_version, &uuid,
                                             identity.hash_seed, &created, witness, migration,
                                             static_cast<std::uint8_t>(identity.purpose),
-                                            identity.left_witness_at));
+                                            identity.left_witness_at, settings));
 }
 
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
@@ -81,6 +82,7 @@ std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
   identity.last_migration = root->last_migration()->str();
   identity.purpose = purpose;
   identity.left_witness_at = root->left_witness_at();
+  identity.settings = Text(root->settings());
   return identity;
 }
 
@@ -126,6 +128,7 @@ std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema) 
   fields.add_age_clock(&age_clock);
   fields.add_end_clock(&end_clock);
   fields.add_aliases_changed(state.aliases_changed);
+  fields.add_settings_at(state.settings_at);
   return Finish(builder, fields.Finish());
 }
 
@@ -150,6 +153,7 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.last_truth = root->last_truth();
   state.unfinished = root->unfinished();
   state.aliases_changed = root->aliases_changed();
+  state.settings_at = root->settings_at();
   state.ages.credentials = FromSeconds(root->max_age());
   state.ages.service_accounts = FromSeconds(root->max_age_service_accounts());
   state.ages.node_pods = FromSeconds(root->max_age_node_pods());

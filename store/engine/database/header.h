@@ -38,6 +38,7 @@ struct Identity {
   // The store is a copy that went on by itself and left its original's witness alone: the commit
   // that this told of then. If it tells of a later one, the original went on, too. 0: it is none.
   std::uint64_t left_witness_at = 0;
+  std::string settings;  // what the owner decides by (waybill::Settings, as JSON)
 };
 
 struct TableDigest {
@@ -70,6 +71,7 @@ struct State {
   std::uint64_t last_truth = 0;       // commit of the newest token of a truth; 0: there was none
   std::uint64_t unfinished = 0;       // revocations whose credentials are still in records
   std::uint64_t aliases_changed = 0;  // the last commit that changed an alias of an image
+  std::uint64_t settings_at = 0;      // the commit that changed Identity::settings; 0: none has
   AgeLimits ages;
   Clocks clocks;
   TableDigest header;

@@ -192,11 +192,7 @@ bool ReaderPool::Lease::Load() {
   if (newest < id) return false;
   if (slot.cached_txn_id == id && newest == id) return true;
   slot.ForgetCached();
-  MDB_val k = lmdb::ToVal(kStateKey.span());
-  MDB_val v{};
-  if (mdb_get(slot.txn.get(), pool_->handles_.main, &k, &v) != MDB_SUCCESS) return false;
-  const Opened opened =
-      OpenEnvelope(kStateKey, lmdb::FromVal(v), RecordKind::kState, Newest().header);
+  const Opened opened = GetHeaderRecord(kStateKey, RecordKind::kState);
   if (opened.state != EnvelopeState::kSound) return false;
   const auto state = DecodeState(opened.payload);
   if (!state || state->lmdb_txn_id < id) return false;
@@ -204,6 +200,13 @@ bool ReaderPool::Lease::Load() {
   // A preempted reader may see a newer snapshot than its ID. Such a state is not cached.
   if (state->lmdb_txn_id == id) slot.cached_txn_id = id;
   return true;
+}
+
+Opened ReaderPool::Lease::GetHeaderRecord(const Key16& key, RecordKind kind) const {
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v{};
+  if (mdb_get(slot_->txn.get(), pool_->handles_.main, &k, &v) != MDB_SUCCESS) return {};
+  return OpenEnvelope(key, lmdb::FromVal(v), kind, Newest().header);
 }
 
 Lookup ReaderPool::Lease::Get(Table table, const Key16& key, Payload& payload) const {

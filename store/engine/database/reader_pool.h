@@ -83,6 +83,8 @@ class ReaderPool {
     // Moves `other` here, after Release().
     void Reacquire(Lease&& other) noexcept;
 
+    // Of the main table; kDamaged also where there is none.
+    Opened GetHeaderRecord(const Key16& key, RecordKind kind) const;
     Lookup Get(Table table, const Key16& key, Payload& payload) const;
     // Whether the table has as many entries as the state says. Asks LMDB once a snapshot.
     bool CountIsTrue(Table table) const;

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "store/base/try.h"
-#include "store/door/settings.h"
 
 namespace waybill::internal {
 
@@ -33,23 +32,12 @@ struct flock LockOf(off_t byte, short type) {
   return lock;
 }
 
-// Both lines; the second one is empty without its end.
-Result<OwnerSight> ReadLines(const Fd& file, const std::filesystem::path& path) {
-  constexpr std::size_t kMostBytes = std::size_t{16} << 20;
-  std::string text;
-  char buffer[4096];
-  for (ssize_t n = 1; n > 0 && text.size() < kMostBytes;) {
-    n = pread(file.get(), buffer, sizeof(buffer), static_cast<off_t>(text.size()));
-    if (n < 0) return SystemError(errno, "read", path);
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-  OwnerSight sight;
-  const std::size_t first = text.find('\n');
-  sight.line = text.substr(0, first);
-  if (first == std::string::npos) return sight;
-  const std::size_t second = text.find('\n', first + 1);
-  if (second != std::string::npos) sight.settings = text.substr(first + 1, second - first - 1);
-  return sight;
+Result<std::string> ReadLine(const Fd& file, const std::filesystem::path& path) {
+  char buffer[128];
+  const ssize_t n = pread(file.get(), buffer, sizeof(buffer), 0);
+  if (n < 0) return SystemError(errno, "read", path);
+  const std::string line(buffer, static_cast<std::size_t>(n));
+  return line.substr(0, line.find('\n'));
 }
 
 constexpr const char* kReopening = " reopening";
@@ -66,11 +54,11 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   struct flock lock = LockOf(kOwnedByte, F_WRLCK);
   if (fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
     if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
-    const auto owner = ReadLines(file, path);
+    const auto line = ReadLine(file, path);
     return Error{
         ErrorCode::kOwned,
         directory.string() + " is owned by process " +
-            (owner ? owner->line.substr(0, owner->line.find(' ')) : "?") + "; nothing was changed",
+            (line ? line->substr(0, line->find(' ')) : "?") + "; nothing was changed",
         "stop that process, or use a command that only observes (check, list, show, stats)"};
   }
   OwnerLock owner(std::move(file), path);
@@ -86,11 +74,8 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
                  "find out who removes it, then try again"};
   }
   if (TRY(Exists(directory / "data.mdb"))) TRY(owner.LockDatabase());
-  auto [line, settings, is_owned, is_recovered] = TRY(ReadLines(owner.file_, path));
+  const auto line = TRY(ReadLine(owner.file_, path));
   owner.owned_before_ = line.find(" recovered ") != std::string::npos || line.ends_with(kReopening);
-  owner.settings_ = std::move(settings);
-  // While this one opens, who decided last counts.
-  if (owner.settings_.starts_with(kDecidesNothing)) owner.settings_.erase(0, 1);
   TRY(owner.Write(owner.owned_before_ ? kReopening : " opening"));
   return owner;
 }
@@ -122,8 +107,7 @@ Result<void> OwnerLock::LockDatabase() {
 }
 
 Result<void> OwnerLock::Write(const std::string& state) {
-  const std::string line =
-      std::to_string(getpid()) + state + "\n" + (settings_.empty() ? "" : settings_ + "\n");
+  const std::string line = std::to_string(getpid()) + state + "\n";
   if (auto r = PWriteAll(file_, line, 0, path_); !r) return r;
   if (ftruncate(file_.get(), static_cast<off_t>(line.size())) != 0) {
     return SystemError(errno, "write", path_);
@@ -131,9 +115,7 @@ Result<void> OwnerLock::Write(const std::string& state) {
   return {};
 }
 
-Result<void> OwnerLock::AnnounceRecovered(const FileId& database,
-                                          const std::optional<std::string>& settings) {
-  settings_ = settings ? *settings : kDecidesNothing + settings_;
+Result<void> OwnerLock::AnnounceRecovered(const FileId& database) {
   if (auto r = Write(Recovered(database)); !r) return r;
   struct flock lock = LockOf(kRecoveredByte, F_WRLCK);
   if (fcntl(file_.get(), F_OFD_SETLK, &lock) != 0) return SystemError(errno, "lock", path_);
@@ -165,10 +147,9 @@ Result<OwnerSight> LookAtOwner(const std::filesystem::path& directory) {
       fcntl(file->get(), F_OFD_GETLK, &owned) != 0) {
     return SystemError(errno, "look at", path);
   }
-  OwnerSight sight = TRY(ReadLines(*file, path));
-  sight.is_recovered = recovered.l_type != F_UNLCK;
-  sight.is_owned = owned.l_type != F_UNLCK;
-  return sight;
+  return OwnerSight{.line = TRY(ReadLine(*file, path)),
+                    .is_owned = owned.l_type != F_UNLCK,
+                    .is_recovered = recovered.l_type != F_UNLCK};
 }
 
 }  // namespace waybill::internal

@@ -4,7 +4,6 @@
 //   "<pid> reopening\n"                        the same, for a store that was recovered before
 //   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and it passed the walk
 //
-// A second line says by which settings the owner decides; while one opens, those of the one before.
 // An owner that decides nothing puts a '-' before them.
 //
 // The lock is an open-file-description lock: it dies with the process, and a second opening of the
@@ -35,10 +34,8 @@ class OwnerLock {
   const Fd& database() const { return database_; }
   Result<FileId> Id() const { return FileIdOf(file_, path_); }
 
-  // Tells observers that they can rely on `database`, and by which settings the owner decides;
-  // nullopt: it decides nothing.
-  Result<void> AnnounceRecovered(const FileId& database,
-                                 const std::optional<std::string>& settings);
+  // Tells observers that they can rely on `database`.
+  Result<void> AnnounceRecovered(const FileId& database);
   // Whether an earlier owner had a database.
   bool owned_before() const { return owned_before_; }
 
@@ -50,7 +47,6 @@ class OwnerLock {
   std::filesystem::path path_;  // of owner.lock
   Fd database_;
   bool owned_before_ = false;
-  std::string settings_ = {};  // the second line
 };
 
 // Keeps owners away from the data.mdb `file` for as long as it is open. kOwned: it has one. A file
@@ -59,8 +55,7 @@ Result<void> LockOutOwners(const Fd& file, const std::filesystem::path& path);
 
 // What owner.lock says, and which process holds it.
 struct OwnerSight {
-  std::string line;      // empty: there is no file, or it says nothing
-  std::string settings;  // empty: the owner, or the one before it while it opens, announced none
+  std::string line = {};  // empty: there is no file, or it says nothing
   bool is_owned = false;
   bool is_recovered = false;  // and the owner has verified its database
 

@@ -57,6 +57,17 @@ struct EnsureImage {
   };
 };
 
+// The kubelet's verification policy, as a plain value (VerificationPolicy is the checked form).
+struct Policy {
+  Verification verification = Verification::kNeverVerifyPreloadedImages;
+  std::vector<std::string> allowlist = {};  // image names, or prefixes that end in "/*"
+  bool allowlist_preloaded_only = false;    // KEP-2535's text; the kubelet's code opens any image
+  // Image names, or prefixes that end in "/*", whose proofs count only if the registry itself
+  // checked them; "*": all.
+  std::vector<std::string> registry_only = {};
+  std::vector<std::string> any_proof = {};  // exceptions; of two patterns the longer one counts
+};
+
 // R. Why is the image open or closed, for whom, and what would change that? With Secrets or a
 // service account also what MustPull would answer; nothing is counted or written back.
 struct Explain {
@@ -66,8 +77,11 @@ struct Explain {
   std::vector<std::string> names = {};  // that the runtime lists it by
   std::optional<std::vector<ImagePullSecret>> secrets = {};
   std::optional<ImagePullServiceAccount> service_account = {};
+  // Another one than the store's. What it would give is no decision: "what if".
+  std::optional<Policy> policy = {};
   struct Answer {
     std::optional<PullDecision> decision = {};  // if credentials were given
+    bool what_if = false;                       // by another policy than the store's
     Explanation explanation = {};               // its members, in JSON
   };
 };
@@ -333,23 +347,14 @@ struct CleanUpUserNamespaces {
 
 // --- The store -----------------------------------------------------------------------------------
 
-// The kubelet's verification policy, as a plain value (VerificationPolicy is the checked form).
-struct Policy {
-  Verification verification = Verification::kNeverVerifyPreloadedImages;
-  std::vector<std::string> allowlist = {};  // image names, or prefixes that end in "/*"
-  bool allowlist_preloaded_only = false;    // KEP-2535's text; the kubelet's code opens any image
-  // Image names, or prefixes that end in "/*", whose proofs count only if the registry itself
-  // checked them; "*": all.
-  std::vector<std::string> registry_only = {};
-};
-
 // Host IDs for pods in user namespaces.
 struct Pool {
   bool enabled = true;
   IdPool ids = {};  // its members, in JSON
 };
 
-// What an owner decides by. An observer is told the same.
+// What an owner decides by. The store keeps mode, policy and the maximum age, and every observer
+// goes by them.
 struct Settings {
   Mode mode = Mode::kStrict;
   Policy policy = {};

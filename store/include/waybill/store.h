@@ -101,11 +101,10 @@ class Store {
   // was recovered so far.
   static Result<std::unique_ptr<Store>> Open(OpenOptions options);
 
-  // Opens to decide and to read, beside an owner or without one. While an owner decides by stricter
-  // settings than these, each decision is "pull". Calls that change are kNotOwner. kNotFound;
-  // kDamaged, kOlderSchema: an owner must open it first.
+  // Opens to decide and to read, beside an owner or without one, by the settings that the last
+  // owner chose. Calls that change are kNotOwner. kNotFound; kDamaged, kOlderSchema: an owner must
+  // open it first.
   static Result<std::unique_ptr<Store>> Observe(const std::filesystem::path& directory,
-                                                const Settings& settings = {},
                                                 const Clocks& clocks = {});
 
   ~Store();

@@ -665,6 +665,7 @@ struct ExplainedCredential {
 
 // Why an image is open or closed, for a person. Holds no hash of a credential.
 struct Explanation {
+  std::vector<std::string> steps = {};  // of the decision, as far as it came without credentials
   std::optional<PreloadedImage> ledger_entry = {};
   bool recorded = false;                   // it has a record under this handler
   std::string closed_because = {};         // the record's; empty: a pull made it, or there is none

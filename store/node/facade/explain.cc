@@ -5,100 +5,71 @@
 #include <string>
 #include <utility>
 
-#include "store/base/hex.h"
-#include "store/base/image_spellings.h"
-#include "store/base/names.h"
 #include "store/base/quote.h"
-#include "store/base/sha256.h"
 #include "store/base/try.h"
 #include "store/images/decide.h"
-#include "store/images/forget.h"
 #include "store/images/judge.h"
 #include "store/images/open_pulls.h"
 #include "store/images/pull_row.h"
 #include "store/images/shown.h"
 #include "store/node/facade/impl.h"
-#include "store/node/records/typed_tables.h"
 
 namespace waybill {
 
-using internal::ImageRow, internal::Lookup, internal::Payload, internal::ReaderPool,
-    internal::Table;
+using internal::ImageRow, internal::Payload, internal::ReaderPool, internal::Table;
 
 namespace {
 
+using internal::Standing;
 using Kind = ExplainedCredential::Kind;
 
-// Of a record, under each image name.
-std::vector<ExplainedCredential> CredentialsOf(const internal::Credentials& entries) {
-  std::vector<ExplainedCredential> all;
-  const auto add = [&](const std::string& image_name, Kind kind, CredentialName who, Proof proof) {
-    all.push_back({.image_name = image_name, .kind = kind, .who = std::move(who), .proof = proof});
-  };
-  for (const auto& [image_name, entry] : entries) {
-    if (entry.node_pods_accessible) {
-      add(image_name, Kind::kNodePods, {}, entry.node_pods_proof);
+CredentialStanding StandingOf(Standing::Verdict verdict) {
+  switch (verdict) {
+    case Standing::Verdict::kCounts:
+      return CredentialStanding::kCounts;
+    case Standing::Verdict::kTooOld:
+      return CredentialStanding::kTooOld;
+    case Standing::Verdict::kNotByRegistry:
+      return CredentialStanding::kNotByRegistry;
+    case Standing::Verdict::kForgotten:
+      return CredentialStanding::kForgotten;
+  }
+  return CredentialStanding::kUnknown;
+}
+
+// Each credential of the row, under each image name, as a decision by that name weighs it.
+void TellStandings(const ReaderPool::Lease& snapshot, const internal::Question& question,
+                   Payload payload, const ImageRow& row, Explanation& why) {
+  const internal::ImageView view(payload);
+  for (const auto& [image_name, stored] : row.pulled->entries) {
+    why.image_names.push_back(image_name);
+    const auto entry = view.Find(image_name);
+    if (!entry) continue;
+    internal::Question by_name = question;
+    by_name.image = image_name;
+    const Standing standing(snapshot, by_name);
+    const auto add = [&](Kind kind, CredentialName who, const Proof& proof,
+                         Standing::Verdict verdict) {
+      why.credentials.push_back({.image_name = image_name,
+                                 .kind = kind,
+                                 .who = std::move(who),
+                                 .proof = proof,
+                                 .standing = StandingOf(verdict)});
+    };
+    if (entry->node_pods_accessible()) {
+      add(Kind::kNodePods, {}, stored.node_pods_proof, standing.OfNodePods(*entry));
     }
-    for (const ImagePullSecret& one : entry.kubernetes_secrets) {
-      add(image_name, Kind::kSecret, {one.namespace_name, one.name, one.uid}, one.proof);
+    for (std::size_t i = 0; i < entry->secret_count(); ++i) {
+      const ImagePullSecret one = entry->secret(i);
+      add(Kind::kSecret, {one.namespace_name, one.name, one.uid}, one.proof,
+          standing.OfSecret(*entry, i));
     }
-    for (const ImagePullServiceAccount& one : entry.kubernetes_service_accounts) {
-      add(image_name, Kind::kServiceAccount, {one.namespace_name, one.name, one.uid}, one.proof);
+    for (std::size_t i = 0; i < entry->service_account_count(); ++i) {
+      const ImagePullServiceAccount one = entry->service_account(i);
+      add(Kind::kServiceAccount, {one.namespace_name, one.name, one.uid}, one.proof,
+          standing.OfServiceAccount(*entry, i));
     }
   }
-  return all;
-}
-
-bool Has(const std::vector<ExplainedCredential>& all, const ExplainedCredential& one) {
-  return std::any_of(all.begin(), all.end(), [&](const ExplainedCredential& other) {
-    return other.image_name == one.image_name && other.kind == one.kind && other.who == one.who;
-  });
-}
-
-// What is left without what was forgotten, and then without what does not count, tells why the rest
-// does not count.
-void TellStandings(const ReaderPool::Lease& snapshot, const NodeStore::Impl& impl,
-                   const ImageRow& row, Explanation& why) {
-  const internal::Clocks now = impl.ClocksIn(snapshot);
-  internal::Credentials remembered = row.pulled->entries;
-  internal::LeaveWhatIsRemembered(snapshot, remembered);
-  internal::Credentials good = row.pulled->entries;
-  internal::LeaveWhatCounts(snapshot, impl.policy, impl.AgesIn(snapshot), now, good);
-  const auto not_forgotten = CredentialsOf(remembered);
-  const auto counting = CredentialsOf(good);
-  why.credentials = CredentialsOf(row.pulled->entries);
-  for (ExplainedCredential& one : why.credentials) {
-    if (Has(counting, one)) {
-      one.standing = CredentialStanding::kCounts;
-    } else if (!Has(not_forgotten, one)) {
-      one.standing = CredentialStanding::kForgotten;
-    } else if (!impl.policy.ProofCounts(one.image_name, one.proof.checker)) {
-      one.standing = CredentialStanding::kNotByRegistry;
-    } else {
-      one.standing = CredentialStanding::kTooOld;
-    }
-  }
-  why.record = internal::RecordOf(row, now, impl.clock());
-  for (const auto& [image_name, entry] : row.pulled->entries) why.image_names.push_back(image_name);
-  why.record->credential_mapping.clear();
-}
-
-// The handlers but `handler` that have a record of the image. False: one can't be read.
-bool FindOtherHandlers(const ReaderPool::Lease& snapshot, const std::string& subject,
-                       std::string_view handler, std::vector<std::string>& handlers) {
-  bool readable = true;
-  const auto note = [&](Payload payload) {
-    const auto row = internal::DecodeImage(payload);
-    readable = readable && row;
-    if (row && row->pulled && row->subject == subject && row->runtime_handler != handler) {
-      handlers.push_back(row->runtime_handler);
-    }
-    return false;  // and on to the next
-  };
-  const Lookup found =
-      snapshot.FindWithPrefix(Table::kImages, internal::FirstImageKey(subject, snapshot.seed()),
-                              internal::kSubjectKeyBytes, note);
-  return readable && found != Lookup::kDamaged;
 }
 
 // The text of a record that has image names, but nothing under them that counts.
@@ -173,63 +144,52 @@ std::string OtherAnswer(Reason reason, const Explanation& why) {
   return why.hint.empty() ? std::string(internal::kAPullProves) : why.hint;
 }
 
-Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
-                                       const std::vector<std::string>& names) const {
+Result<Explanation> NodeStore::Explain(const ImageCopy& copy, const std::vector<std::string>& names,
+                                       const VerificationPolicy* what_if) const {
   return Guarded([&]() -> Result<Explanation> {
     TRY(CheckImageRef(copy.image_ref));
-    const bool closed = impl_->rules == Mode::kStrict;
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the store");
-    std::string_view handler;
-    if (internal::FindStoredHandler(snapshot, copy.runtime_handler, handler) != Lookup::kFound) {
+    const auto policy = impl_->PolicyIn(snapshot);
+    const internal::Question question =
+        impl_->AskAbout(copy, what_if != nullptr ? *what_if : *policy);
+    internal::Trail trail;
+    const auto met = internal::DecideWithoutCredentials(snapshot, question, &trail);
+    const Reason reason = met.decision ? met.decision->reason : Reason::kCredentialsNeeded;
+    if (reason == Reason::kRuntimeHandlerUnknown) {
       return Error{ErrorCode::kInvalidArgument,
                    "unknown runtime handler " + internal::QuoteForMessage(copy.runtime_handler)};
     }
+    const Mode mode = internal::ModeIn(snapshot);
     Explanation why;
+    why.steps = std::move(trail.steps);
     why.distrustful = snapshot.state().distrustful;
-    const internal::Question question = impl_->AskAbout(copy);
-    if (internal::TextsOf(snapshot, question, why.spellings) == Lookup::kDamaged) {
-      why.unreadable = true;
-    }
-    const std::vector<std::string> refs = why.spellings;
+    why.spellings = std::move(trail.texts);
     std::ranges::sort(why.spellings);
-    const auto found = internal::FindRow(snapshot, question, handler);
+    why.other_handlers = std::move(trail.handlers);
+    std::erase(why.other_handlers, met.runtime_handler);
+    why.quarantine = std::move(trail.quarantine);
+    why.in_quarantine = !why.quarantine.empty();
     std::optional<ImageRow> row;
-    if (found.lookup == Lookup::kFound) row = internal::DecodeImage(found.row);
-    why.unreadable = why.unreadable || (found.lookup != Lookup::kAbsent && !row);
-    const std::string subject = !found.subject.empty() ? found.subject
-                                : closed               ? internal::SpellingOf(copy.image_ref)
-                                                       : std::string(copy.image_ref);
-    if (!FindOtherHandlers(snapshot, subject, handler, why.other_handlers)) why.unreadable = true;
+    if (!met.row.empty()) row = internal::DecodeImage(met.row);
+    why.unreadable = trail.unreadable || (!met.row.empty() && !row) ||
+                     (reason == Reason::kRecordDamaged && !row);
     bool has_credentials = false;
     if (row && row->pulled) {
       why.recorded = true;
       why.closed_because = row->pulled->closed_because;
       has_credentials = !row->pulled->entries.empty();
-      TellStandings(snapshot, *impl_, *row, why);
+      TellStandings(snapshot, question, met.row, *row, why);
+      why.record = internal::RecordOf(*row, impl_->ClocksIn(snapshot), impl_->clock());
+      why.record->credential_mapping.clear();
     }
-    if (closed && row && row->preloaded) {
+    if (internal::LearnsAliases(mode) && row && row->preloaded) {
       (row->absent == 0 ? why.ledger_entry : why.gone_entry) =
           internal::PreloadedOf(*row, impl_->ClocksIn(snapshot), impl_->clock());
     }
-    auto quarantine = TRY(ListIn(*impl_, snapshot, Table::kQuarantine, "the quarantine entries",
-                                 internal::DecodeQuarantineValue));
-    for (QuarantinedFile& one : quarantine) {
-      std::vector<std::string> texts = refs;
-      if (one.kind == QuarantineKind::kImage) {
-        texts = closed ? internal::EquivalentImages(copy.image)
-                       : std::vector<std::string>{std::string(copy.image)};
-      }
-      const bool about_it = std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
-        const auto sha256 = internal::Sha256(text);
-        return sha256 && internal::HexEncode(*sha256) == one.sha256;
-      });
-      if (about_it) why.quarantine.push_back(std::move(one));
-    }
-    why.in_quarantine = !why.quarantine.empty();
     auto pulls = TRY(ListIn(*impl_, snapshot, Table::kIntents, "the open pulls",
                             internal::DecodeUnresolvedPull));
-    if (closed) {
+    if (internal::LearnsAliases(mode)) {
       why.pulls = internal::PullsOfAny(
           pulls, names.empty() ? std::vector<std::string>{std::string(copy.image)} : names,
           impl_->evidence.short_names);
@@ -238,7 +198,7 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
           pulls.rbegin(), pulls.rend(), std::back_inserter(why.pulls),
           [&](const UnresolvedPull& pull) { return !pull.anything && pull.image == copy.image; });
     }
-    internal::Conclude(impl_->rules, has_credentials, why);
+    internal::Conclude(mode, has_credentials, why);
     if (why.recorded && has_credentials && !why.in_quarantine && !why.ledger_entry) {
       TellWhatStoppedCounting(why);
     }

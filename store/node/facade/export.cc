@@ -29,9 +29,10 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   };
   content.rows =
       TRY(impl.ListRows(snapshot, "the records", [](const internal::ImageRow&) { return true; }));
+  const auto policy = impl.PolicyIn(snapshot);
   for (internal::ImageRow& row : content.rows) {
     if (!row.pulled) continue;
-    internal::LeaveWhatCounts(snapshot, impl.policy, impl.AgesIn(snapshot), impl.ClocksIn(snapshot),
+    internal::LeaveWhatCounts(snapshot, *policy, impl.AgesIn(snapshot), impl.ClocksIn(snapshot),
                               row.pulled->entries);
     // A kubelet's files have no ends.
     internal::LeaveIf(internal::HasNoEnd(), row.pulled->entries);
@@ -54,7 +55,7 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
     }
     if (row.held) content.held.push_back(*std::move(row.held));
   }
-  content.has_evidence = impl.rules == Mode::kStrict;
+  content.has_evidence = internal::ModeIn(snapshot) == Mode::kStrict;
   std::set<ImagePullIntent> intents;
   for (const UnresolvedPull& pull : pulls) {
     if (!pull.anything && pull.nothing_at == 0) intents.insert({pull.image, pull.runtime_handler});

@@ -50,14 +50,21 @@ class NodeStore::Impl {
 
   // must_attempt_pull.cc
   Decision Decide(const ImageCopy& copy, CredentialSource& source);
+  // The same for a preview: counts nothing, and writes nothing back. `what_if`: another policy.
+  Decision Preview(const ImageCopy& copy, CredentialSource& source,
+                   const VerificationPolicy* what_if) noexcept;
 
-  // An observer's: what may be older than its witness opens nothing, nor what an owner with
-  // stricter settings would not open.
-  bool MayDecide() {
-    return is_owner_ || (demands_.asks_witness && (!asks_owner_ || OwnerIsNoStricter()));
-  }
-  // What was given at opening; the age is what the store remembers.
+  // What may be older than its witness opens nothing, nor what is only shown.
+  bool MayDecide() const { return is_owner_ || (demands_.asks_witness && !shows_all_proofs_); }
+  // What the store is decided by; the age is what it remembers.
   Settings SettingsNow() const;
+  // What the last owner chose, for an observer.
+  std::shared_ptr<const internal::Chosen> ChosenIn(
+      const internal::ReaderPool::Lease& snapshot) const;
+  std::shared_ptr<const VerificationPolicy> PolicyIn(
+      const internal::ReaderPool::Lease& snapshot) const;
+  // The store's, now.
+  Mode ModeNow();
 
   // A snapshot to read from, of the store as it is on disk now.
   internal::ReaderPool::Lease Read();
@@ -77,14 +84,14 @@ class NodeStore::Impl {
   bool is_owner() const { return is_owner_; }
 
   const std::filesystem::path directory;
-  const Mode rules;
-  const VerificationPolicy policy;
+  // Owner only: fixed once it is open.
+  Mode rules;
+  VerificationPolicy policy;
   const Clock clock;
   const BootClock boot_clock;
-  const EvidenceOptions evidence;
+  EvidenceOptions evidence;
   const std::optional<std::vector<ListedImage>> preloaded;  // NodeStoreOptions::preloaded
-  const std::optional<AgeLimits> ages;  // nullopt: those that the store remembers
-  const UserNamespaceOptions user_namespaces;
+  UserNamespaceOptions user_namespaces;
   const std::filesystem::path trace_file;
   const bool flushes_twice;
   OpeningReport report;
@@ -130,13 +137,16 @@ class NodeStore::Impl {
   // The records as they count. record.cc
   Result<std::vector<ImagePulledRecord>> ListRecordsIn(
       const internal::ReaderPool::Lease& snapshot) const;
-  internal::Question AskAbout(const ImageCopy& copy) const;
+  internal::Question AskAbout(const ImageCopy& copy, const VerificationPolicy& by) const {
+    return {by, copy.image, copy.image_ref, copy.runtime_handler, clock, boot_clock, aliases};
+  }
   // The rows of images that `is_it` accepts. An error if one can't be read or is missing.
   Result<std::vector<internal::ImageRow>> ListRows(
       const internal::ReaderPool::Lease& snapshot, std::string_view what,
       internal::FunctionRef<bool(const internal::ImageRow&)> is_it) const;
   const AgeLimits& AgesIn(const internal::ReaderPool::Lease& snapshot) const {
-    return ages ? *ages : snapshot.state().ages;
+    static constexpr AgeLimits kForEver;
+    return shows_all_proofs_ ? kForEver : snapshot.state().ages;
   }
   internal::Clocks ClocksIn(const internal::ReaderPool::Lease& snapshot) const {
     return snapshot.state().clocks.At(boot_clock(), clock());
@@ -215,12 +225,12 @@ class NodeStore::Impl {
         boot_clock(options.boot_clock),
         evidence(options.evidence),
         preloaded(options.preloaded),
-        ages(options.ages),
         user_namespaces(options.user_namespaces),
         trace_file(options.trace.path),
         flushes_twice(options.flushes_twice) {}
 
   Result<void> FinishOpening(const NodeStoreOptions& options);
+  Result<void> KeepSettings();
   void OpenTrace(const NodeStoreOptions& options);
   // The steps between the opened database and the readers.
   Result<void> MendClockAtOpening();
@@ -244,15 +254,12 @@ class NodeStore::Impl {
   // Observer: reopens the files. False: that can't be done right now.
   bool Reopen();
 
-  // Observer: whether a live owner decides by no stricter settings. Looks once in each tick of the
-  // kernel's coarse clock.
-  bool OwnerIsNoStricter();
-  // The tick, twice, and one more if so: whoever looked earlier and is slower replaces both.
-  std::atomic<std::int64_t> owner_is_no_stricter_{-2};
+  // Observer: the store's settings when it last looked.
+  mutable std::atomic<std::shared_ptr<const internal::Chosen>> chosen_;
 
   std::optional<internal::Inspection> seen_unowned_;  // guarded by observed_mutex
   internal::ObserverDemands demands_;                 // ObserveOptions; likewise:
-  bool asks_owner_ = true;
+  bool shows_all_proofs_ = false;
   bool is_owner_ = false;
   bool closed_ = false;
 };

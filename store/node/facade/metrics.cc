@@ -122,6 +122,7 @@ class Writer {
 struct Held {
   StoreCounts counts = {};
   internal::RecordCounts records = {};
+  Mode mode = Mode::kStrict;
   std::array<std::uint64_t, kMaxTrustKinds> distrust{};  // [0]: of kinds that nobody here knows
   std::uint64_t presumed = 0;
   std::array<std::uint64_t, 4> open_pulls{};  // by PullState; [0]: of anything
@@ -134,13 +135,14 @@ Result<Held> ReadHeld(const NodeStore& store, NodeStore::Impl& impl) {
     const ReaderPool::Lease snapshot = impl.Read();
     if (!snapshot) return impl.NoSnapshot(snapshot, "the records");
     held.records = TRY(impl.CountRecords(snapshot));
+    held.mode = internal::ModeIn(snapshot);
   }
   const auto trust = TRY(store.GetTrust());
   for (const internal::Distrust& why : internal::ReasonsIn(trust.journal)) {
     const auto number = static_cast<std::size_t>(why.kind);
     ++held.distrust[number < kMaxTrustKinds && HasWord(why.kind) ? number : 0];
   }
-  if (impl.rules == Mode::kStrict) {
+  if (held.mode == Mode::kStrict) {
     const auto ledger = TRY(store.ListLedger());
     held.presumed =
         static_cast<std::uint64_t>(std::ranges::count_if(ledger, [](const PreloadedImage& entry) {
@@ -223,7 +225,7 @@ void WriteKubelets(const NodeStore::Impl& impl, const StoreCounts& counts, Write
                                         static_cast<double>(counts.map_bytes));
 }
 
-void WriteRecords(const Held& held, Mode rules, Writer& out) {
+void WriteRecords(const Held& held, Writer& out) {
   out.Family("waybill_records", "gauge", "Images on record, by runtime handler.");
   // Invalid names may become the same one.
   std::map<std::string, std::uint64_t> by_label = {{std::string(kDefaultHandler), 0}};
@@ -265,7 +267,7 @@ void WriteRecords(const Held& held, Mode rules, Writer& out) {
             "Images that are closed since their record or intent could not be read.",
             held.counts.quarantine_entries);
   out.Gauge("waybill_open_pulls", "Pulls that may still bring an image, under the closed rules.",
-            rules == Mode::kStrict ? held.counts.intents : 0);
+            held.mode == Mode::kStrict ? held.counts.intents : 0);
   out.Family("waybill_open_pulls_by_state", "gauge",
              "Pulls that may still bring an image, under the closed rules, by how they ended; "
              "anything: those that can't be named, which may bring any image.");
@@ -425,7 +427,7 @@ std::vector<MetricFamily> NodeStore::GetMetrics() const {
   out.Gauge("waybill_store_readable", "Whether the store could be read for these metrics.",
             held.has_value());
   if (held) {
-    WriteRecords(*held, impl.rules, out);
+    WriteRecords(*held, out);
     WriteTrust(*held, out);
     WriteIdRanges(*held, out);
     WriteDatabase(held->counts, out);

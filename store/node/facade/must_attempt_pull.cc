@@ -35,17 +35,25 @@ ImagePullSecret Stored(const internal::SecretToStore& to_store) {
 // afterwards.
 class Deciding {
  public:
+  // Of a decision that nobody goes by.
+  struct Previewing {
+    const VerificationPolicy* what_if;  // nullptr: the store's
+  };
   // `write_backs_queued`: kubelet rules, and a credential was queued to be written back before.
   Deciding(NodeStore::Impl& impl, const ImageCopy& copy, CredentialSource& source,
-           ReaderPool::Lease& snapshot, bool write_backs_queued, bool writes_back = true)
+           ReaderPool::Lease& snapshot, bool write_backs_queued,
+           const Previewing* preview = nullptr)
       : impl_(impl),
         copy_(copy),
         source_(source),
         snapshot_(snapshot),
         write_backs_queued_(write_backs_queued),
-        writes_back_(writes_back),
-        question_{impl.rules, impl.policy, copy.image,      copy.image_ref, copy.runtime_handler,
-                  impl.ages,  impl.clock,  impl.boot_clock, impl.aliases},
+        writes_back_(preview == nullptr && impl.write_backs),
+        mode_(snapshot ? internal::ModeIn(snapshot) : Mode::kStrict),
+        policy_(impl.PolicyIn(snapshot)),
+        question_(impl.AskAbout(copy, preview != nullptr && preview->what_if != nullptr
+                                          ? *preview->what_if
+                                          : *policy_)),
         standing_(snapshot, question_),
         now_(LookAtStore()) {}
 
@@ -61,21 +69,13 @@ class Deciding {
     return LookFirst(of_both_calls != nullptr ? *of_both_calls : of_this_call);
   }
 
-  // Of the pod, as far as its credentials show it; "": they do not. Lives as long as they do.
-  std::string_view namespace_name() const { return namespace_name_; }
   // nullptr: they were not asked for, or could not be had.
   const PodCredentials* credentials() const { return credentials_ ? &*credentials_ : nullptr; }
 
  private:
   Result<PodCredentials> Fetch() {
     auto credentials = source_.Fetch();
-    if (!credentials) return credentials;
-    if (!credentials->secrets.empty()) {
-      namespace_name_ = credentials->secrets.front().namespace_name;
-    } else if (credentials->service_account) {
-      namespace_name_ = credentials->service_account->namespace_name;
-    }
-    credentials_ = *credentials;
+    if (credentials && impl_.trace) credentials_ = *credentials;
     return credentials;
   }
 
@@ -133,8 +133,10 @@ class Deciding {
         internal::CompareWithCopy(first.record, first.image_ref, question_, now_.runtime_handler,
                                   credentials, standing_, write_back);
     const Decision decision =
-        internal::ConfirmOrTighten(of_copy, now_, impl_.rules, credentials, standing_);
-    if (!decision.pull) OfferWriteBack(write_back, first.record, first.read_at);
+        internal::ConfirmOrTighten(of_copy, now_, mode_, credentials, standing_);
+    if (!decision.pull && write_back.secret != nullptr) {
+      OfferWriteBack(write_back, first.record, first.read_at);
+    }
     return decision;
   }
 
@@ -149,24 +151,24 @@ class Deciding {
       LookBehindWriteBacks();
       // If the record went meanwhile, the image must not become preloaded.
       if (now_.decision) {
-        return internal::ConfirmOrTighten(decision, now_, impl_.rules, *credentials, standing_);
+        return internal::ConfirmOrTighten(decision, now_, mode_, *credentials, standing_);
       }
       decision = internal::CompareCredentials(*now_.entry, *credentials, standing_, write_back);
     }
-    if (!decision.pull) OfferWriteBack(write_back, now_.row, read);
+    if (!decision.pull && write_back.secret != nullptr) OfferWriteBack(write_back, now_.row, read);
     return decision;
   }
 
   void OfferWriteBack(const internal::SecretToStore& write_back, internal::Payload row,
                       std::uint64_t read) {
-    if (write_back.secret == nullptr || !impl_.write_backs || !writes_back_) return;
+    if (!writes_back_) return;
     // Under another spelling than the record's, the store finds it by its own.
     internal::MatchedSecret matched{.image_name = std::string(*ImageName(copy_.image)),
                                     .image_ref = std::string(copy_.image_ref),
                                     .runtime_handler = std::string(now_.runtime_handler),
                                     .secret = Stored(write_back)};
     matched.only_registry = impl_.policy.CountsOnlyRegistry(matched.image_name);
-    if (internal::WaitsForWriteBack(impl_.rules)) {
+    if (internal::WaitsForWriteBack(mode_)) {
       matched.read = internal::DecodeImage(row);
       if (matched.read) matched.read->pulled->entries.clear();
     }
@@ -179,10 +181,11 @@ class Deciding {
   ReaderPool::Lease& snapshot_;
   const bool write_backs_queued_;
   const bool writes_back_;
+  const Mode mode_;  // of the first look
+  const std::shared_ptr<const VerificationPolicy> policy_;
   const Question question_;
   const Standing standing_;
   DecisionOrEntry now_;  // as the snapshot has it
-  std::string_view namespace_name_;
   std::optional<PodCredentials> credentials_;
 };
 
@@ -191,9 +194,13 @@ void TraceUse(internal::TraceWriter& trace, const ImageCopy& copy, const Decisio
               const Deciding* deciding) {
   internal::TraceWriter::Noted noted{
       .copy = copy, .reason = ReasonName(decision.reason), .must_pull = decision.pull};
-  if (deciding != nullptr) {
-    noted.pod_namespace = deciding->namespace_name();
-    noted.credentials = deciding->credentials();
+  if (deciding != nullptr) noted.credentials = deciding->credentials();
+  if (const PodCredentials* const of_pod = noted.credentials) {
+    if (!of_pod->secrets.empty()) {
+      noted.pod_namespace = of_pod->secrets.front().namespace_name;
+    } else if (of_pod->service_account) {
+      noted.pod_namespace = of_pod->service_account->namespace_name;
+    }
   }
   trace.Add(noted);
 }
@@ -203,33 +210,6 @@ constexpr std::size_t kTrue = 1;
 constexpr std::size_t kUnknown = 2;
 
 }  // namespace
-
-bool NodeStore::Impl::OwnerIsNoStricter() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  const std::int64_t tick = now.tv_sec * 1'000'000'000 + now.tv_nsec;
-  const std::int64_t known = owner_is_no_stricter_.load();
-  if (known / 2 == tick) return known % 2 != 0;
-  bool is_no_stricter = false;
-  try {
-    const auto owner = internal::LookAtOwner(directory);
-    std::optional<std::string> announced;
-    if (!owner || owner->is_owned) announced = owner ? owner->settings : "";
-    Settings mine = SettingsNow();
-    // An exception within what only the registry may prove is not among the settings.
-    const auto is_any = [](const auto& rule) { return rule.second == Proofs::kAny; };
-    if (std::ranges::any_of(policy.proofs(), is_any)) mine.policy.registry_only.clear();
-    const bool decides = announced && !announced->starts_with(internal::kDecidesNothing);
-    is_no_stricter = !announced || internal::IsNoLaxer(mine, *announced);
-    if (is_no_stricter && decides && ages) {
-      const ReaderPool::Lease snapshot = Read();
-      is_no_stricter = snapshot && internal::IsNoLaxer(*ages, snapshot.state().ages);
-    }
-  } catch (...) {  // out of memory
-  }
-  owner_is_no_stricter_ = 2 * tick + (is_no_stricter ? 1 : 0);
-  return is_no_stricter;
-}
 
 Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source) {
   // An absent image needs no store, and is not counted.
@@ -262,22 +242,30 @@ Decision NodeStore::MustAttemptPull(const ImageCopy& copy, CredentialSource& cre
   return impl_->Decide(copy, credentials);
 }
 
-Decision NodeStore::PreviewDecision(const ImageCopy& copy, CredentialSource& credentials) const {
+Decision NodeStore::Impl::Preview(const ImageCopy& copy, CredentialSource& source,
+                                  const VerificationPolicy* what_if) noexcept {
   if (copy.image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
-  if (!impl_->MayDecide()) return {};
+  if (!MayDecide()) return {};
   try {
-    ReaderPool::Lease snapshot = impl_->Read();
-    Deciding deciding(*impl_, copy, credentials, snapshot, false, false);
-    return deciding.Decide();
+    ReaderPool::Lease snapshot = Read();
+    const Deciding::Previewing preview{what_if};
+    return Deciding(*this, copy, source, snapshot, false, &preview).Decide();
   } catch (...) {
     return {};
   }
 }
 
+Decision NodeStore::PreviewDecision(const ImageCopy& copy, CredentialSource& credentials,
+                                    const VerificationPolicy* what_if) const {
+  return impl_->Preview(copy, credentials, what_if);
+}
+
 EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
-                                     CredentialSource& credentials) try {
+                                     CredentialSource& credentials, bool is_preview,
+                                     const VerificationPolicy* what_if) try {
   const std::string_view image = copy.image;
   const auto count = [&](std::size_t present, std::size_t required) {
+    if (is_preview) return;
     impl_->ensure_requests[static_cast<std::size_t>(policy)][present][required].fetch_add(
         1, std::memory_order_relaxed);
   };
@@ -292,11 +280,12 @@ EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
   const std::size_t present = copy.image_ref.empty() ? kFalse : kTrue;
   if (policy == PullPolicy::kAlways) {
     count(present, kTrue);
-    if (impl_->trace) impl_->trace->Add({.copy = copy, .must_pull = true});
+    if (impl_->trace && !is_preview) impl_->trace->Add({.copy = copy, .must_pull = true});
     return outcome;
   }
   const std::string quoted = "\"" + std::string(image) + "\"";  // a sound name needs no escape
-  const Decision decision = impl_->Decide(copy, credentials);
+  const Decision decision =
+      is_preview ? impl_->Preview(copy, credentials, what_if) : impl_->Decide(copy, credentials);
   outcome.decision = decision;
   if (!decision.pull) {
     count(present, kFalse);
@@ -306,7 +295,7 @@ EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
     return outcome;
   }
   // The kubelet passes the error on, which reveals that the image is there ("Two sets of rules").
-  if (impl_->rules == Mode::kKubelet && decision.reason == Reason::kCredentialsUnavailable) {
+  if (decision.reason == Reason::kCredentialsUnavailable && impl_->ModeNow() == Mode::kKubelet) {
     count(present, kUnknown);
     outcome.action = EnsureAction::kCredentialsError;
     outcome.message = "Failed to get the credentials of the pod for image " + quoted;

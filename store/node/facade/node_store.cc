@@ -135,17 +135,17 @@ Result<internal::Distrust> FindGap(const StoreTxn& txn, const NodeStoreOptions& 
                                                              : internal::Distrust();
 }
 
-// A command that goes on with what others do does not change the rules of the store.
+// Whoever goes on with what others do does not change the rules of the store.
 Result<void> EnterMode(Images& images, const NodeStoreOptions& options, bool created) {
   StoreTxn& txn = images.txn();
   const bool is_kubelet = options.rules == Mode::kKubelet;
   if (txn.state().kubelet_rules == is_kubelet) return {};
-  if (options.continues_pulls && !is_kubelet) return {};
   if (options.continues_pulls && !created) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the store is used in mode `strict`; nothing was changed",
-                 "use those; a restart under the rules `kubelet` changes them, and everything that "
-                 "is not known by then is closed afterwards"};
+                 std::string("the store is used in mode `") + (is_kubelet ? "strict" : "kubelet") +
+                     "`; nothing was changed",
+                 "go on in that mode; a restart in another one changes it, and everything that is "
+                 "not known by then is closed afterwards"};
   }
   // Whoever presumed what is preloaded recorded no evidence of it.
   if (!is_kubelet && options.gap != Gap::kNo) {
@@ -180,6 +180,12 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(NodeStoreOpt
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->is_owner_ = true;
   impl->owned = TRY(internal::OpenNewest(options, internal::NodeProduct(), impl->report));
+  if (!options.chooses && !impl->report.created) {
+    const internal::State& state = impl->owned->state;
+    options.rules = state.kubelet_rules ? Mode::kKubelet : Mode::kStrict;
+    impl->rules = options.rules;
+    impl->policy = internal::Chosen::Of(impl->owned->database.identity.settings).policy;
+  }
   TRY(impl->FinishOpening(options));
   impl->OpenTrace(options);
   return impl;
@@ -234,6 +240,7 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   // So that nothing is looked for, or imported, where the former mode had it.
   TRY(WriteImages(*this,
                   [&](Images& images) { return EnterMode(images, options, report.created); }));
+  if (options.chooses || report.created) TRY(KeepSettings());
   if (auto r = MendClockAtOpening(); !r) return r;
   if (auto r = OpenRevocations(options); !r) return r;
   // Before any step that may fail: the next opening may name no directory.
@@ -273,8 +280,7 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   if (const auto finished = FinishRevocations(); !finished) {
     report.warnings.push_back(finished.error().message);
   }
-  if (!options.decides) return owned->lock.AnnounceRecovered(opened.database_id, std::nullopt);
-  return owned->lock.AnnounceRecovered(opened.database_id, internal::ToJson(SettingsNow()));
+  return owned->lock.AnnounceRecovered(opened.database_id);
 }
 
 Result<std::uint64_t> NodeStore::Impl::MendClock() {
@@ -404,22 +410,24 @@ Result<void> NodeStore::Impl::ObserveAtOpening(Images& images, const NodeStoreOp
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
     const ObserveOptions& options) {
-  if (options.user_namespaces.enabled) {
-    TRY(CheckIdPool(options.user_namespaces.pool));
+  if (options.user_namespaces && options.user_namespaces->enabled) {
+    TRY(CheckIdPool(options.user_namespaces->pool));
   }
-  TRY(CheckAges(options.ages));
   NodeStoreOptions known{.directory = options.directory, .witness = Witness::None()};
-  known.rules = options.rules;
-  known.policy = options.policy;
   known.clock = options.clock;
   known.boot_clock = options.boot_clock;
-  known.evidence = {.short_names = options.short_names};
-  known.ages = options.ages;
-  known.user_namespaces = options.user_namespaces;
   std::unique_ptr<Impl> impl(new Impl(known));
   impl->demands_ = {options.asks_witness, options.needs_slot};
-  impl->asks_owner_ = options.asks_owner;
+  impl->shows_all_proofs_ = options.shows_all_proofs;
   TRY(impl->OpenFiles());
+  Settings settings;
+  if (const ReaderPool::Lease snapshot = impl->Read()) {
+    settings = impl->ChosenIn(snapshot)->settings;
+  }
+  impl->user_namespaces = options.user_namespaces.value_or(
+      UserNamespaceOptions{.enabled = settings.pool.enabled, .pool = settings.pool.ids});
+  impl->evidence.short_names = options.short_names.value_or(
+      settings.short_names_anywhere ? ShortNames::kAnywhere : ShortNames::kDockerHub);
   impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();
   return impl;
 }
@@ -428,6 +436,7 @@ Result<void> NodeStore::Impl::OpenFiles() {
   auto opened =
       TRY(internal::OpenAsObserver(directory, internal::NodeProduct(), demands_, seen_unowned_));
   observed.emplace(std::move(opened));
+  chosen_.store({});
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
                  ReaderPool::Keep::kNothing, kObserverSlots, Table::kImages);
   return {};

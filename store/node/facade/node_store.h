@@ -64,7 +64,7 @@ class NodeStore {
 
   // What opening found and did. Constant; for an observer only `copy_of` is set.
   const OpeningReport& recovery_report() const;
-  // What it was opened with, and whether as the owner.
+  // What it is decided by, and whether this is the owner.
   Settings settings() const;
   bool owns() const;
 
@@ -83,18 +83,21 @@ class NodeStore {
   // queued for the ref. Credentials of another handler's copy do not count, but a record or intent
   // under any handler shows that the kubelet pulled the image (KEP-4216).
   Decision MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials);
-  // What MustAttemptPull would answer; counts nothing, and writes nothing back.
-  Decision PreviewDecision(const ImageCopy& copy, CredentialSource& credentials) const;
-  EnsureOutcome EnsureImage(const ImageCopy& copy, PullPolicy policy,
-                            CredentialSource& credentials);
+  // What MustAttemptPull would answer; counts nothing, and writes nothing back. `what_if`: under
+  // another policy than the store's, by which nobody may go.
+  Decision PreviewDecision(const ImageCopy& copy, CredentialSource& credentials,
+                           const VerificationPolicy* what_if = nullptr) const;
+  EnsureOutcome EnsureImage(const ImageCopy& copy, PullPolicy policy, CredentialSource& credentials,
+                            bool is_preview = false, const VerificationPolicy* what_if = nullptr);
   // A write-back that failed is dropped; the next decision that needs it queues it again. Does
   // nothing for an observer.
   Result<void> Flush();
 
-  // Everything that bears on the answer except the pod's credentials and the policy. `names` are
-  // those that the runtime lists it by; if there are none, copy.image is used.
-  Result<Explanation> Explain(const ImageCopy& copy,
-                              const std::vector<std::string>& names = {}) const;
+  // What a decision meets on its way, up to the pod's credentials, and everything else that bears
+  // on the answer. `names` are those that the runtime lists it by; if there are none, copy.image is
+  // used. `what_if`: as of PreviewDecision.
+  Result<Explanation> Explain(const ImageCopy& copy, const std::vector<std::string>& names = {},
+                              const VerificationPolicy* what_if = nullptr) const;
 
   // --- What the store has ------------------------------------------------------------------------
   // In no order, where none is said. If one can't be read, none is returned.

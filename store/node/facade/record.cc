@@ -423,7 +423,7 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
     if (!snapshot) return impl_->NoSnapshot(snapshot, what);
     const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
     if (!handler) return impl_->Unreadable("the runtime handlers");
-    const internal::Question question = impl_->AskAbout(copy);
+    const internal::Question question = impl_->AskAbout(copy, impl_->policy);
     auto found = internal::FindRow(snapshot, question, *handler);
     // Damage counts only if a fresh snapshot has it, too.
     if (found.lookup == Lookup::kDamaged && snapshot.Refresh()) {
@@ -434,7 +434,7 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
       auto row = internal::DecodeImage(found.row);
       if (!row) return impl_->Unreadable(what);
       const internal::Clocks now = impl_->ClocksIn(snapshot);
-      internal::LeaveWhatCounts(snapshot, impl_->policy, impl_->AgesIn(snapshot), now,
+      internal::LeaveWhatCounts(snapshot, *impl_->PolicyIn(snapshot), impl_->AgesIn(snapshot), now,
                                 row->pulled->entries);
       return internal::RecordOf(*row, now, impl_->clock());
     }
@@ -443,11 +443,6 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
                      (handler->empty() ? "" : "for " + std::string(*handler) + " ") + "in " +
                      impl_->directory.string()};
   });
-}
-
-internal::Question NodeStore::Impl::AskAbout(const ImageCopy& copy) const {
-  return {rules, policy, copy.image, copy.image_ref, copy.runtime_handler,
-          ages,  clock,  boot_clock, aliases};
 }
 
 Result<std::vector<ImageRow>> NodeStore::Impl::ListRows(
@@ -470,9 +465,10 @@ Result<std::vector<ImagePulledRecord>> NodeStore::Impl::ListRecordsIn(
   auto rows = TRY(ListRows(snapshot, "the records",
                            [](const ImageRow& row) { return row.pulled.has_value(); }));
   const internal::Clocks now = ClocksIn(snapshot);
+  const auto by = PolicyIn(snapshot);
   std::vector<ImagePulledRecord> records;
   for (ImageRow& row : rows) {
-    internal::LeaveWhatCounts(snapshot, policy, AgesIn(snapshot), now, row.pulled->entries);
+    internal::LeaveWhatCounts(snapshot, *by, AgesIn(snapshot), now, row.pulled->entries);
     records.push_back(internal::RecordOf(row, now, clock()));
   }
   return records;

@@ -61,8 +61,9 @@ Settings NodeStore::Impl::SettingsNow() const {
                      .allowlist = policy.patterns(),
                      .allowlist_preloaded_only = policy.scope() == AllowlistScope::kPreloadedOnly};
   for (const auto& [of, proofs] : policy.proofs()) {
-    if (proofs != Proofs::kRegistry) continue;
-    settings.policy.registry_only.push_back(of.empty() || of.ends_with('/') ? of + "*" : of);
+    Policy& says = settings.policy;
+    (proofs == Proofs::kRegistry ? says.registry_only : says.any_proof)
+        .push_back(of.empty() || of.ends_with('/') ? of + "*" : of);
   }
   settings.pool = {.enabled = user_namespaces.enabled, .ids = user_namespaces.pool};
   settings.short_names_anywhere = evidence.short_names == ShortNames::kAnywhere;
@@ -71,9 +72,60 @@ Settings NodeStore::Impl::SettingsNow() const {
   return settings;
 }
 
+// Mode and ages are members of the state.
+Result<void> NodeStore::Impl::KeepSettings() {
+  const Settings now = SettingsNow();
+  internal::Identity identity = owned->database.identity;
+  std::string text = internal::ToJson(Settings{
+      .policy = now.policy, .pool = now.pool, .short_names_anywhere = now.short_names_anywhere});
+  if (text == internal::ToJson(Settings())) text.clear();
+  if (text == std::exchange(identity.settings, text)) return {};
+  TRY(committer->Run([&](StoreTxn& txn) -> Result<void> {
+    txn.state().settings_at = txn.sequence();
+    return txn.PutHeaderRecord(internal::kIdentityKey, internal::RecordKind::kIdentity,
+                               internal::EncodeIdentity(identity));
+  }));
+  owned->database.identity = std::move(identity);
+  return {};
+}
+
+std::shared_ptr<const internal::Chosen> NodeStore::Impl::ChosenIn(
+    const ReaderPool::Lease& snapshot) const {
+  auto chosen = chosen_.load();
+  const std::uint64_t at = snapshot.state().settings_at;
+  if (chosen && chosen->at == at) return chosen;
+  const internal::Opened opened =
+      snapshot.GetHeaderRecord(internal::kIdentityKey, internal::RecordKind::kIdentity);
+  const auto identity = opened.state == internal::EnvelopeState::kSound
+                            ? internal::DecodeIdentity(opened.payload)
+                            : std::nullopt;
+  // What can't be read is no JSON.
+  chosen = std::make_shared<const internal::Chosen>(
+      internal::Chosen::Of(identity ? identity->settings : "?", at));
+  chosen_ = chosen;
+  return chosen;
+}
+
+std::shared_ptr<const VerificationPolicy> NodeStore::Impl::PolicyIn(
+    const ReaderPool::Lease& snapshot) const {
+  if (is_owner_ || shows_all_proofs_ || !snapshot) return {std::shared_ptr<void>(), &policy};
+  auto chosen = ChosenIn(snapshot);
+  return {chosen, &chosen->policy};
+}
+
+Mode NodeStore::Impl::ModeNow() {
+  if (is_owner_) return rules;
+  const ReaderPool::Lease snapshot = Read();
+  return snapshot ? internal::ModeIn(snapshot) : rules;
+}
+
 Settings NodeStore::settings() const {
   Settings settings = impl_->SettingsNow();
   if (const ReaderPool::Lease snapshot = impl_->Read()) {
+    if (!owns()) {
+      settings.mode = internal::ModeIn(snapshot);
+      settings.policy = impl_->ChosenIn(snapshot)->settings.policy;
+    }
     settings.max_age_seconds =
         static_cast<std::uint64_t>(impl_->AgesIn(snapshot).credentials.count());
   }
@@ -86,14 +138,8 @@ Result<TrustState> NodeStore::GetTrust() const {
   return Guarded([&]() -> Result<TrustState> {
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the header");
-    MDB_val k = lmdb::ToVal(internal::kTrustKey.span());
-    MDB_val v{};
-    if (mdb_get(snapshot.txn(), snapshot.main_dbi(), &k, &v) != MDB_SUCCESS) {
-      return impl_->Unreadable("the trust journal");
-    }
     const internal::Opened opened =
-        internal::OpenEnvelope(internal::kTrustKey, lmdb::FromVal(v),
-                               internal::RecordKind::kTrustJournal, internal::Newest().header);
+        snapshot.GetHeaderRecord(internal::kTrustKey, internal::RecordKind::kTrustJournal);
     auto journal = opened.state == internal::EnvelopeState::kSound
                        ? internal::DecodeJournal(opened.payload)
                        : std::optional<internal::Journal>();

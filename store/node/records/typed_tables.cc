@@ -216,6 +216,4 @@ Result<void> EraseQuarantine(StoreTxn& txn, QuarantineKind kind, std::string_vie
   return {};
 }
 
-Result<std::uint64_t> CountNondefault(const StoreTxn&) { return std::uint64_t{0}; }
-
 }  // namespace waybill::internal
