@@ -5,7 +5,7 @@
 
 #include "store/base/go_json.h"
 #include "store/base/words.h"
-#include "store/streaming/streaming_store.h"
+#include "store/streaming/streaming_row.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 

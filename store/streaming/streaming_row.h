@@ -17,7 +17,13 @@
 #include "waybill/result.h"
 #include "waybill/values.h"
 
-namespace waybill::internal {
+namespace waybill {
+
+// kInvalidArgument, by the rules of CRI's streaming server (k8s.io/cri-streaming, v0.36) and some
+// of waybill's own: streaming_request.cc has them all. kLimitExceeded: above a bound in limits.h.
+Result<void> CheckStreamRequest(const StreamRequest& request);
+
+namespace internal {
 
 struct StreamingRow {
   Sha256Digest token_sha256{};
@@ -51,6 +57,8 @@ Result<std::vector<std::uint8_t>> SealRequest(const StreamToken& token, const St
 Result<StreamRequest> UnsealRequest(const StreamToken& token, const StoreUuid& store,
                                     const StreamingRow& row);
 
-}  // namespace waybill::internal
+}  // namespace internal
+
+}  // namespace waybill
 
 #endif  // WAYBILL_STORE_STREAMING_STREAMING_ROW_H_

@@ -53,10 +53,6 @@ const Product& StreamingProduct();
 // any text. Empty: libcrypto failed.
 std::string StreamTokenId(std::string_view token);
 
-// kInvalidArgument, by the rules of CRI's streaming server (k8s.io/cri-streaming, v0.36) and some
-// of waybill's own: streaming_request.cc has them all. kLimitExceeded: above a bound in limits.h.
-Result<void> CheckStreamRequest(const StreamRequest& request);
-
 struct StreamingOptions {
   // The store's own directory, as NodeStoreOptions::directory. On tmpfs (/run) commits cost least.
   std::filesystem::path directory = {};
