@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 
-#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -286,6 +284,12 @@ Result<void> StoreTxn::WriteState() {
   state_.latest_time = std::max(state_.latest_time, context_.now);
   state_.clocks = clocks();
   return PutHeaderRecord(kStateKey, RecordKind::kState, EncodeState(state_, schema()));
+}
+
+Error KeyIsTaken(const std::string& whose) {
+  return {ErrorCode::kConflict,
+          "the key of " + whose + " is taken by another one; nothing was changed",
+          "rebuild the store under a new hash seed: set it aside and import again"};
 }
 
 }  // namespace waybill::internal

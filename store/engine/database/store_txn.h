@@ -10,9 +10,13 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "store/base/function_ref.h"
+#include "store/base/try.h"
 #include "store/engine/database/header.h"
 #include "store/engine/database/tables.h"
 #include "store/engine/lmdb/env.h"
@@ -142,6 +146,23 @@ class StoreTxn {
   bool dirty_ = false;
   std::uint64_t pages_taken_ = 0;
 };
+
+// kConflict: another identity has the same key as `whose` ("pod a").
+Error KeyIsTaken(const std::string& whose);
+
+// A whole table, in the order of its keys. `unreadable`: a value does not verify or decode.
+template <typename T>
+Result<std::vector<T>> ReadAll(const StoreTxn& txn, Table table,
+                               std::optional<T> (*decode)(Payload), const Error& unreadable) {
+  std::vector<T> all;
+  TRY(txn.ForEach(table, [&](const Key16&, Payload payload) -> Result<bool> {
+    auto decoded = decode(payload);
+    if (!decoded) return unreadable;
+    all.push_back(std::move(*decoded));
+    return true;
+  }));
+  return all;
+}
 
 }  // namespace waybill::internal
 

@@ -151,12 +151,6 @@ std::optional<Key16> KeyOfRuntimeHandler(Payload payload, std::uint64_t seed) {
   return handler ? std::optional(HashKey(handler->name, seed)) : std::nullopt;
 }
 
-Error KeyIsTaken(const std::string& whose) {
-  return {ErrorCode::kConflict,
-          "the key of " + whose + " is taken by another one; nothing was changed",
-          "rebuild the store under a new hash seed: set it aside and import again"};
-}
-
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn) {
   auto handlers = ReadAll(txn, Table::kRuntimeHandlers, DecodeRuntimeHandlerValue,
                           Unreadable("registry", "runtime handlers"));

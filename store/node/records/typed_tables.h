@@ -10,11 +10,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "store/base/options.h"
-#include "store/base/try.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
@@ -45,23 +43,6 @@ struct RuntimeHandlerView {
   bool user_namespaces = false;
 };
 RuntimeHandlerView ViewRuntimeHandler(Payload payload);
-
-// kConflict: another identity has the same key as `whose` ("pod a").
-Error KeyIsTaken(const std::string& whose);
-
-// A whole table, in the order of its keys. `unreadable`: a value does not verify or decode.
-template <typename T>
-Result<std::vector<T>> ReadAll(const StoreTxn& txn, Table table,
-                               std::optional<T> (*decode)(Payload), const Error& unreadable) {
-  std::vector<T> all;
-  TRY(txn.ForEach(table, [&](const Key16&, Payload payload) -> Result<bool> {
-    auto decoded = decode(payload);
-    if (!decoded) return unreadable;
-    all.push_back(std::move(*decoded));
-    return true;
-  }));
-  return all;
-}
 
 // The registry, sorted by name. kDamaged: an entry is unreadable.
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const StoreTxn& txn);

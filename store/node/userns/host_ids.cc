@@ -9,7 +9,6 @@
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
-#include "store/node/records/typed_tables.h"
 
 namespace waybill::internal {
 
