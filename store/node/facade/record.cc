@@ -69,7 +69,7 @@ Result<void> CheckPull(const ImageCopy& copy) {
   return CheckHandler(copy.runtime_handler);
 }
 
-constexpr std::int64_t kLastSecond = 253'402'300'799;  // of the year 9999
+constexpr std::int64_t kLastGoodUntil = 253'402'300'799;  // of the year 9999
 
 Result<void> CheckTerms(const ProofTerms& terms) {
   if (!HasWord(terms.checker)) {
@@ -78,8 +78,8 @@ Result<void> CheckTerms(const ProofTerms& terms) {
                                                   "; nothing was changed"};
   }
   // 0 is stored for "not said".
-  const bool is_time = !terms.good_until ||
-                       (terms.good_until->seconds > 0 && terms.good_until->seconds <= kLastSecond);
+  const bool is_time = !terms.good_until || (terms.good_until->seconds > 0 &&
+                                             terms.good_until->seconds <= kLastGoodUntil);
   if (is_time) return {};
   return Error{ErrorCode::kInvalidArgument,
                "the time until which the credential is good is not one of the years 1970 to 9999; "

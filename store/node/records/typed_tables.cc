@@ -32,8 +32,6 @@ Error Unreadable(std::string_view what, std::string_view identity) {
           Hint::kPullAgain};
 }
 
-bool IsDamaged(const Error& error) { return error.code == ErrorCode::kDamaged; }
-
 }  // namespace
 
 std::vector<std::uint8_t> EncodeRuntimeHandlerValue(const RuntimeHandler& handler) {
@@ -178,7 +176,7 @@ Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind,
                            std::span<const std::uint8_t, 32> sha256) {
   auto payload = txn.Get(Table::kQuarantine, QuarantineKey(kind, sha256, txn.seed()));
   if (!payload) {
-    if (IsDamaged(payload.error())) return true;
+    if (payload.error().code == ErrorCode::kDamaged) return true;
     return payload.error();
   }
   return payload->has_value();
