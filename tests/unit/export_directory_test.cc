@@ -169,18 +169,6 @@ BOOST_FIXTURE_TEST_CASE(files_that_an_import_took_do_not_come_back, WithKubelet)
   BOOST_TEST(report.closed == 0U);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_a_crash_left_is_kept, WithKubelet) {
-  const fs::path at = kubelet.image_manager();
-  WriteRecordFile(kubelet.path(), "pulled", kRef, "an old record");
-  fs::create_directories(at / "export.tmp" / "pulling");
-  WriteFile(at / "export.tmp" / "pulling" / "old intent", "the kubelet's");
-  const ExportReport report = Must(kubelet.Export());
-  kubelet.CheckPlaced();
-  BOOST_TEST(ReadFile(at / kAside / "pulling" / "old intent") == "the kubelet's");
-  BOOST_TEST(report.replaced_path == (at / (std::string(kAside) + "-2")).string());
-  BOOST_TEST((TreeOf(at / (std::string(kAside) + "-2")).size() == 2U));
-}
-
 BOOST_AUTO_TEST_CASE(whatever_stands_in_the_way_is_moved_away) {
   for (const std::string kind : {"file", "symlink", "nothing in it"}) {
     const KubeletDirectory kubelet;
@@ -346,18 +334,6 @@ struct WithKubelet {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(whatever_a_directory_is_called_comes_back, WithKubelet) {
-  std::uint32_t block = 0;
-  std::vector<PodMapping> allocations;
-  for (const std::string& pod_uid : {"a b"s, "\x1b[31m\xff"s, std::string(255, 'x'), "\n"s}) {
-    allocations.push_back(Allocation(pod_uid, ++block));
-  }
-  BOOST_TEST(kubelet.Exported(allocations) == 4U);
-  for (const auto& allocation : allocations) {
-    BOOST_TEST(kubelet.At(allocation.pod_uid) == FileOf(allocation));
-  }
-}
-
 BOOST_FIXTURE_TEST_CASE(without_mappings_pods_are_not_looked_at, WithKubelet) {
   WriteFile(kubelet.Pod("foreign"), "broken");
   fs::permissions(kubelet.pods(), fs::perms::all);
@@ -435,24 +411,6 @@ BOOST_AUTO_TEST_CASE(whatever_stands_in_the_way_is_moved_away) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_crash_left_is_replaced) {
-  const TempDir elsewhere;
-  WriteFile(elsewhere / "target", "not ours");
-  for (const bool link : {false, true}) {
-    const KubeletDirectory kubelet;
-    const fs::path left = kubelet.Pod("a").parent_path() / "userns.tmp";
-    if (link) {
-      fs::create_symlink(elsewhere / "target", left);
-    } else {
-      WriteFile(left, "half");
-    }
-    kubelet.Exported({Allocation("a", 1)});
-    BOOST_TEST(
-        (kubelet.tree() == Tree{{"a", "directory"}, {"a/userns", FileOf(Allocation("a", 1))}}));
-    BOOST_TEST(ReadFile(elsewhere / "target") == "not ours");
-  }
-}
-
 BOOST_FIXTURE_TEST_CASE(held_pods_stop_it, WithKubelet) {
   QuarantinedPod held;
   held.pod_uid = "a";
@@ -485,15 +443,6 @@ BOOST_FIXTURE_TEST_CASE(ranges_that_overlap_stop_it, WithKubelet) {
   const auto own = Allocation("foreign", 3);
   BOOST_TEST(kubelet.Exported({Allocation("b", 2), own}) == 2U);
   BOOST_TEST(kubelet.At("foreign") == FileOf(own));
-}
-
-BOOST_FIXTURE_TEST_CASE(files_of_unknown_pods_stay, WithKubelet) {
-  const auto foreign = Allocation("foreign", 2);
-  WriteFile(kubelet.Pod("foreign"), FileOf(foreign));
-  kubelet.Pod("without");
-  BOOST_TEST(kubelet.Exported({Allocation("a", 1), Allocation("b", 3)}) == 2U);
-  BOOST_TEST(kubelet.At("foreign") == FileOf(foreign));
-  BOOST_TEST(kubelet.tree().size() == 7U);
 }
 
 BOOST_AUTO_TEST_CASE(files_that_no_kubelet_takes_stop_it) {

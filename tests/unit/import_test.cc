@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_file.h"
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/options.h"
 #include "tests/support/expect_error.h"
@@ -126,26 +125,6 @@ BOOST_AUTO_TEST_CASE(a_misfiled_record_closes_its_place_and_no_sound_record) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_misfiled_intent_is_an_intent_of_what_it_is_about) {
-  UnderBothRules([](Mode rules) {
-    const std::string other = "registry.example.com/other/app:v1";
-    ScratchStore store(rules);
-    Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
-    WriteRecordFile(store.kubelet_directory(), "pulling", other, IntentJson(kImage));
-    store.Restart();
-    BOOST_TEST(Must(store->HasIntent({.image = kImage})));
-    const auto entries = Must(store->ListQuarantine());
-    BOOST_TEST_REQUIRE(entries.size() == 1U);
-    BOOST_TEST((entries[0].kind == QuarantineKind::kImage));
-    BOOST_TEST(entries[0].sha256 == Sha256Hex(other));
-    // As beside an intent in its own place.
-    BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
-    BOOST_TEST(store.Check(kImage, kRef, Pod(kSecretB)).pull);
-    BOOST_TEST(store.Check(kImage, RefOf(1), Pod(kSecretA)).pull);
-    BOOST_TEST(store.Check(other, RefOf(1), Pod(kSecretA)).pull);
-  });
-}
-
 // Every pull of an image writes the same intent, byte for byte.
 BOOST_AUTO_TEST_CASE(an_intent_that_was_written_anew_is_a_new_intent) {
   UnderBothRules([](ScratchStore& store) {
@@ -229,26 +208,6 @@ BOOST_AUTO_TEST_CASE(what_somebody_else_may_have_written_opens_nothing) {
           BOOST_TEST(Tells(store->recovery_report().import.problems, planting.why));
         }
       }
-    }
-  }
-}
-
-// It may be a copy that was made with links; and the store knows what it took.
-BOOST_AUTO_TEST_CASE(what_was_taken_before_stays_whoever_may_write_it_now) {
-  for (const Planting& planting : Plantings()) {
-    if (planting.needs_root && geteuid() != 0) continue;
-    if (planting.why == "symlink") continue;
-    ScratchStore store(Mode::kStrict);
-    WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
-    const ListedImage image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
-    store.Restart({image});
-    BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
-    planting.plant(store.kubelet_directory() / RecordFile("pulled", kRef));
-    store.Restart({image});
-    BOOST_TEST_CONTEXT(planting.why) {
-      BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
-      BOOST_TEST(store.Check(kImage, kRef).pull);
-      BOOST_TEST(Tells(store->recovery_report().import.problems, planting.why));
     }
   }
 }
@@ -357,16 +316,6 @@ BOOST_AUTO_TEST_CASE(an_intent_without_a_line_end_is_a_kubelets) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(a_store_of_which_only_the_owner_lock_is_left_was_lost, ClosedStore) {
-  store.Stop();
-  std::filesystem::remove(store.directory() / "data.mdb");
-  std::filesystem::remove(store.directory() / "lock.mdb");
-  NodeStoreOptions options = store.Options({});
-  options.witness = Witness::None();
-  auto opened = Must(NodeStore::Open(options));
-  BOOST_TEST(opened->recovery_report().distrustful);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 // Kubelet files within the limits of a file, but above those of the store.
@@ -463,31 +412,6 @@ struct Respelled : Node {
   const std::filesystem::path kubelet = scratch() / "the-kubelet";
   const std::filesystem::path respelled = scratch() / "kubelet" / ".." / "the-kubelet";
 };
-
-BOOST_FIXTURE_TEST_CASE(what_a_kubelet_wrote_in_a_respelled_directory, Respelled) {
-  WriteRecordFile(kubelet, "pulled", kRef, RecordFor(kRef));
-  auto store = Must(NodeStore::Open(In(respelled)));
-  BOOST_TEST(store->recovery_report().after_gap);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_respelled_directory_is_no_first_take_over, Respelled) {
-  std::filesystem::create_directories(kubelet / "pods" / "one");
-  auto store = Must(NodeStore::Open(In(respelled)));
-  BOOST_TEST(!store->recovery_report().after_gap);
-  BOOST_TEST(!store->recovery_report().distrustful);
-}
-
-BOOST_FIXTURE_TEST_CASE(an_import_that_was_stopped_ends_under_another_spelling, Respelled) {
-  WriteRecordFile(kubelet, "pulled", kRef, RecordFor(kRef));
-  NodeStoreOptions options = In(kubelet);
-  options.gap = Gap::kNo;
-  options.import_progress = [](auto, auto) { return false; };
-  ExpectError(NodeStore::Open(options), ErrorCode::kInterrupted);
-  options = In(respelled);
-  options.gap = Gap::kNo;
-  auto store = Must(NodeStore::Open(options));
-  BOOST_TEST(!store->recovery_report().distrustful, store->recovery_report().distrust_reason);
-}
 
 BOOST_AUTO_TEST_CASE(an_exported_file_that_a_kubelet_wrote_again_is_a_gap) {
   const std::string cut_short = "registry.example.com/cut-short:v1";

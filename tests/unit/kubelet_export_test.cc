@@ -129,18 +129,6 @@ BOOST_AUTO_TEST_CASE(files_of_v1_33_come_back_as_either_version) {
   BOOST_TEST((Exported(content).tree() == tree));
 }
 
-BOOST_AUTO_TEST_CASE(v1alpha1_says_null_where_an_entry_has_no_secrets) {
-  ImagePulledRecord record;
-  record.credential_mapping["a"].kubernetes_service_accounts = {{"u", "n", "s"}};
-  record.credential_mapping["b"] = {};
-  BOOST_TEST(EncodePulledRecord(record, KubeletApiVersion::kV1Alpha1) ==
-             R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1alpha1",)"
-             R"("lastUpdatedTime":null,"imageRef":"","credentialMapping":{"a":{)"
-             R"("kubernetesSecrets":null,"kubernetesServiceAccounts":)"
-             R"([{"uid":"u","namespace":"n","name":"s"}]},"b":{"kubernetesSecrets":null}}})"
-             "\n");
-}
-
 BOOST_AUTO_TEST_CASE(importing_an_export_is_the_identity) {
   const TempDir dir;
   const auto copy = std::filesystem::copy_options::recursive;
@@ -167,40 +155,6 @@ BOOST_AUTO_TEST_CASE(importing_an_export_is_the_identity) {
     CheckSame(first, second);
     CheckSame(second, Exported(second).content());
   }
-}
-
-BOOST_AUTO_TEST_CASE(of_several_handlers_the_default_speaks) {
-  KubeletContent content;
-  content.records = {Record(kRef, "kata", 60), Record(kRef, ""), Record(kRef, "gvisor", 30),
-                     Record(kRef2, "kata"), Record(kRef2, "gvisor", 90)};
-  content.records[0].credential_mapping.begin()->second = WithSecret(kSecretB);
-  content.records[1].manifest_digest = "sha256:" + std::string(64, 'a');
-  content.intents = {{std::string(kImage), ""}, {std::string(kImage), "kata"}, {"other", "kata"}};
-  const Exported exported(content);
-  BOOST_TEST(exported.report.records == 2U);
-  BOOST_TEST(exported.report.without_credentials == 1U);
-  BOOST_TEST(exported.report.intents == 2U);
-  BOOST_TEST(exported.File("pulled", kRef) == EncodePulledRecord(Record(kRef, "", 60)));
-  ImagePulledRecord bare = Record(kRef2, "", 90);
-  bare.credential_mapping.clear();
-  BOOST_TEST(exported.File("pulled", kRef2) == EncodePulledRecord(bare));
-  BOOST_TEST(exported.Has("pulling", kImage));
-  BOOST_TEST(exported.Has("pulling", "other"));
-}
-
-BOOST_AUTO_TEST_CASE(quarantine_wins_over_all_else) {
-  KubeletContent content;
-  content.records = {Record(kRef)};
-  content.intents = {{std::string(kImage)}};
-  content.quarantine = {
-      {QuarantineKind::kImageRef, Sha256Hex(kRef), "pulled/x", "it is \"<broken>\"\xff", kNow},
-      {QuarantineKind::kImage, Sha256Hex(kImage), "pulling/y", "empty", kNow}};
-  const Exported exported(content);
-  BOOST_TEST(exported.report.records == 0U);
-  BOOST_TEST(exported.report.intents == 0U);
-  BOOST_TEST(exported.report.closed == 2U);
-  CheckClosed(exported, "pulled", kRef, "pulled/x: it is \"<broken>\"");
-  CheckClosed(exported, "pulling", kImage, "pulling/y: empty");
 }
 
 BOOST_AUTO_TEST_CASE(a_quarantine_entry_without_a_hash_is_refused) {
@@ -428,27 +382,6 @@ BOOST_FIXTURE_TEST_CASE(a_directory_of_v1_36_comes_back_byte_for_byte, ClosedSto
       BOOST_TEST((record.credential_mapping == own->credential_mapping), path);
     }
   }
-}
-
-BOOST_FIXTURE_TEST_CASE(what_was_pruned_is_not_exported, ClosedStore) {
-  std::filesystem::copy(kFixtures / "kubelet-v1.36", store.kubelet_directory(), kCopyAll);
-  store.Restart();
-  const auto records = Must(store->ListRecords());
-  Must(store->DeleteRecord({.image_ref = records.front().image_ref}));
-  const ExportReport report = ExportTo(*store, store.kubelet_directory());
-  BOOST_TEST(report.records == records.size() - 1);
-  BOOST_TEST(report.without_credentials == 0U);
-  BOOST_TEST(!std::filesystem::exists(store.kubelet_directory() /
-                                      RecordFile("pulled", records.front().image_ref)));
-}
-
-BOOST_FIXTURE_TEST_CASE(an_observer_exports_too, ClosedStore) {
-  Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
-  store.Stop();
-  auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  const std::filesystem::path fresh = store.scratch() / "fresh";
-  BOOST_TEST(ExportTo(*observer, fresh).spellings == 1U);
-  BOOST_TEST(std::filesystem::exists(fresh / RecordFile("pulled", kRef)));
 }
 
 // Each export keeps the folders that it replaced.

@@ -48,16 +48,6 @@ std::string PulledFile(const std::string& fields) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(time_is_kept_as_the_file_says) {
-  const auto whole = DecodePulledRecord(PulledFile(R"(,"lastUpdatedTime":"2026-01-02T03:04:05Z")"));
-  BOOST_TEST((whole->last_updated == Timestamp{1767323045, 0}));
-  const auto fraction =
-      DecodePulledRecord(PulledFile(R"(,"lastUpdatedTime":"2026-01-02T03:04:05.678Z")"));
-  BOOST_TEST((fraction->last_updated == Timestamp{1767323045, 678000000}));
-  const auto never = DecodePulledRecord(PulledFile(R"(,"lastUpdatedTime":"0001-01-01T00:00:00Z")"));
-  BOOST_TEST(!never->last_updated);
-}
-
 BOOST_AUTO_TEST_CASE(strings_are_escaped_as_go_does) {
   ImagePulledRecord record;
   record.image_ref = "<&>\"\\\b\f\n\r\t\x01\x7f\0é\u2028\u2029\xff/"s;
@@ -68,53 +58,6 @@ BOOST_AUTO_TEST_CASE(strings_are_escaped_as_go_does) {
       R"(\u0000é\u2028\u2029\ufffd/"})"
       "\n";
   BOOST_TEST(EncodePulledRecord(record) == expected);
-}
-
-BOOST_AUTO_TEST_CASE(mapping_is_sorted_by_bytes) {
-  const auto record = DecodePulledRecord(
-      PulledFile(R"(,"credentialMapping":{"é":{},"a":{},"Z":{},"a/b":{},"":null})"));
-  BOOST_REQUIRE(record);
-  const Json written = Json::parse(EncodePulledRecord(*record));
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : written["credentialMapping"].items()) names.push_back(name);
-  const std::vector<std::string> expected = {"", "Z", "a", "a/b", "é"};
-  BOOST_TEST(names == expected, boost::test_tools::per_element());
-}
-
-BOOST_AUTO_TEST_CASE(preloaded_record_round_trips) {
-  const std::string file =
-      R"({"kind":"ImagePreloadedRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
-      R"("lastUpdatedTime":"2026-01-02T03:04:05Z","imageRef":"sha256:1",)"
-      R"("observedImages":{"docker.io/testing/test":{},"nginx":{}}})"
-      "\n";
-  const auto record = DecodePreloadedRecord(file);
-  BOOST_REQUIRE_MESSAGE(record, record.error().message);
-  BOOST_TEST(record->observed_images.size() == 2u);
-  BOOST_TEST(EncodePreloadedRecord(*record) == file);
-  BOOST_TEST(!DecodePreloadedRecord(
-      R"({"kind":"ImagePreloadedRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
-      R"("observedImages":{"a":{"x":1}}})"));
-}
-
-BOOST_AUTO_TEST_CASE(errors_are_safe_to_print) {
-  const auto message = [](const std::string& json) {
-    return DecodePulledRecord(json).error().message;
-  };
-  BOOST_TEST(message(PulledFile(",\"" + std::string(100000, 'a') + "\":1")).size() < 300u);
-  BOOST_TEST(message("{\"a\":\"\xff\"}") == "not UTF-8 at byte 6");
-}
-
-BOOST_AUTO_TEST_CASE(errors_never_quote_a_hash) {
-  const std::string secret = "5ecret5ecret";
-  const std::string file =
-      PulledFile(R"(,"credentialMapping":{"a":{"kubernetesSecrets":[{"credentialHash":")" + secret +
-                 R"("}]}})");
-  for (std::size_t size = 0; size < file.size(); ++size) {
-    for (const std::string_view tail : {"", "\x01", "\xff", "x", "}"}) {
-      const auto record = DecodePulledRecord(file.substr(0, size) + std::string(tail));
-      if (!record) BOOST_TEST(record.error().ToString().find("5ecret") == std::string::npos);
-    }
-  }
 }
 
 // In place of a key, of a value, or of the file's kind.
@@ -280,31 +223,6 @@ struct WithPods {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(real_ones_are_read_in_order) {
-  const auto files = ReadPodsDirectory(fs::path(WAYBILL_FIXTURES) / "kubelet-v1.36/pods/");
-  BOOST_REQUIRE(files.has_value());
-  BOOST_TEST_REQUIRE(files->size() == 9U);
-  BOOST_TEST(files->front().pod_uid == "006a9061-41f0-49f7-86bc-f4c22cb5fb92");
-  BOOST_TEST(files->front().source == "pods/006a9061-41f0-49f7-86bc-f4c22cb5fb92/userns");
-  BOOST_TEST(files->back().pod_uid == "cdc8c655-e22c-4199-8480-132351f794a7");
-  for (std::size_t i = 0; i < files->size(); ++i) {
-    BOOST_TEST((*files)[i].mapping.has_value());
-    if (i > 0) BOOST_TEST((*files)[i - 1].pod_uid < (*files)[i].pod_uid);
-  }
-}
-
-BOOST_AUTO_TEST_CASE(without_a_directory_there_are_none) {
-  const TempDir dir;
-  BOOST_TEST(ReadPodsDirectory(dir / "pods").value().empty());
-  BOOST_TEST(ReadPodsDirectory(dir / "missing/pods").value().empty());
-}
-
-BOOST_FIXTURE_TEST_CASE(what_is_no_directory_is_an_error, WithPods) {
-  WriteFile(pods.dir() / "file", "");
-  ExpectError(ReadPodsDirectory(pods.dir() / "file"), ErrorCode::kIo);
-  ExpectError(ReadPodsDirectory(pods.dir() / "file/pods"), ErrorCode::kIo);
-}
 
 // A kubelet follows it, whoever can change it.
 BOOST_FIXTURE_TEST_CASE(a_symlink_is_followed_if_nobody_else_can_change_it, WithPods) {

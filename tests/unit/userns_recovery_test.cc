@@ -66,50 +66,7 @@ void Tamper(const UsernsStore& store, const internal::Committer::Change& change)
   Must(owned.witness->Sync());
 }
 
-// Flips a byte in each value that holds `text`.
-void Damage(const fs::path& database, const std::string& text) {
-  std::string bytes = ReadFile(database);
-  const auto places = PlacesOf(bytes, text);
-  BOOST_TEST_REQUIRE(!places.empty());
-  for (const std::size_t at : places) bytes[at + 1] = static_cast<char>(bytes[at + 1] ^ 1);
-  WriteFile(database, bytes);
-}
-
 }  // namespace
-
-BOOST_FIXTURE_TEST_CASE(an_older_copy_of_the_store, WithUserns) {
-  const std::uint32_t a = store.Get("a");
-  store.Close();
-  const std::string older = ReadFile(store.database());
-  store.Get("b");
-  store.PutBack(older);
-  store.Open();
-  BOOST_TEST(store.Get("a") == a);
-  ExpectLostUntilSaidOtherwise(store);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_damaged_record_of_an_image_costs_no_range, WithUserns) {
-  const std::uint32_t a = store.Get("a-pod-with-a-name");
-  Must(store->PutIntent({.image = "registry.example/some/image:v1"}));
-  store.Close();
-  Damage(store.database(), "registry.example/some/image:v1");
-  store.Open();
-  BOOST_TEST(store->recovery_report().set_aside);
-  BOOST_TEST(store.Get("a-pod-with-a-name") == a);
-  BOOST_TEST(store.report().refused_because.empty());
-  store.Get("b");
-}
-
-BOOST_FIXTURE_TEST_CASE(a_damaged_mapping, WithUserns) {
-  store.Get("a-pod-with-a-name");
-  const std::uint32_t b = store.Get("b");
-  store.Close();
-  Damage(store.database(), "a-pod-with-a-name");
-  store.Open();
-  BOOST_TEST(store->recovery_report().set_aside);
-  BOOST_TEST(store.Get("b") == b);
-  ExpectLostUntilSaidOtherwise(store);
-}
 
 BOOST_AUTO_TEST_CASE(pods_whose_ranges_overlap_are_held) {
   UsernsStore store(SmallPool(1, 12));
@@ -240,8 +197,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSomeImage = "registry.example/a:v1";
-
 // Every block that can be handed out to new pods.
 std::set<std::uint32_t> AllThatIsHandedOut(NodeStore& store) {
   std::set<std::uint32_t> blocks;
@@ -252,20 +207,6 @@ std::set<std::uint32_t> AllThatIsHandedOut(NodeStore& store) {
     blocks.insert(static_cast<std::uint32_t>(got->uids.front().host_id / kIdsPerBlock));
   }
   return blocks;
-}
-
-// A database, with damage to what it says of the image.
-std::string Spoilt(std::string database) {
-  for (const std::size_t at : PlacesOf(database, "registry.example/a")) database[at] = 'R';
-  return database;
-}
-
-// The images' part of a kubelet's directory, without its pods.
-void TakeOver(UsernsStore& store) {
-  WriteRecordFile(store.kubelet(), "pulling", "x", "{");
-  NodeStoreOptions options = store.Options();
-  options.kubelet_directory = store.kubelet();
-  Must(Must(NodeStore::Open(options))->Close());
 }
 
 }  // namespace
@@ -295,28 +236,6 @@ BOOST_FIXTURE_TEST_CASE(pods_that_could_not_be_listed, WithFourRanges) {
   BOOST_TEST(!AllThatIsHandedOut(*store).contains(5U));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_store_put_back_while_its_witness_is_moved, WithFourRanges) {
-  store.Open();
-  store.Close();
-  const std::string older = ReadFile(store.database());
-  const std::uint32_t block = store.Get("living");
-  store.PutBack(older);
-  NodeStoreOptions options = store.Options();
-  options.witness = Witness::At(store.kubelet() / "another-witness");
-  const auto opened = Must(NodeStore::Open(options));
-  BOOST_TEST(!AllThatIsHandedOut(*opened).contains(block));
-}
-
-BOOST_FIXTURE_TEST_CASE(a_pods_directory_behind_a_symlink_is_not_passed_over, WithFourRanges) {
-  const fs::path elsewhere = store.kubelet() / "elsewhere";
-  fs::create_directories(elsewhere);
-  WriteFile(elsewhere / "userns", UsernsStore::FileOf(5 * kIdsPerBlock, kIdsPerBlock));
-  fs::create_directory(store.pods());
-  fs::create_directory_symlink(elsewhere, store.pods() / "living");
-  store.Open();
-  BOOST_TEST(!AllThatIsHandedOut(*store).contains(5U));
-}
-
 // The store that a backup replaces may itself be the older one.
 BOOST_AUTO_TEST_CASE(a_backup_that_is_newer_than_the_store_that_it_replaces) {
   UsernsStore store(SmallPool(4, 8));
@@ -339,18 +258,6 @@ BOOST_AUTO_TEST_CASE(a_backup_that_is_newer_than_the_store_that_it_replaces) {
   BOOST_TEST(store.Get("steady") == 9U);
   const auto handed_out = AllThatIsHandedOut(*store);
   BOOST_TEST((!handed_out.contains(4U) && !handed_out.contains(5U)));
-}
-
-// A store of the older version has ranges, too: damaged, it may have lost some.
-BOOST_FIXTURE_TEST_CASE(a_damaged_store_of_the_older_version_beside_a_kubelet, WithFourRanges) {
-  TakeOver(store);
-  Must(store->PutIntent({.image = kSomeImage}));
-  const std::uint32_t block = store.Get("living");
-  store.Migrate(1);
-  WriteFile(store.database(), Spoilt(ReadFile(store.database())));
-  store.Open();
-  BOOST_TEST(store->recovery_report().set_aside);
-  BOOST_TEST(!AllThatIsHandedOut(*store).contains(block));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -35,15 +35,6 @@ BOOST_AUTO_TEST_CASE(a_released_range_is_the_last_to_be_handed_out_again) {
   BOOST_TEST(store.Get("last") == first);
 }
 
-// The allocator knows what is taken by heart.
-BOOST_FIXTURE_TEST_CASE(a_release_that_does_not_happen_frees_nothing, WithFourRanges) {
-  for (const char* pod : {"a", "b", "c", "d"}) store.Get(pod);
-  Must(store->ReleaseUserNamespace("a", {.dry_run = true}));
-  ExpectError(store.Try("e"), ErrorCode::kLimitExceeded);
-  Must(store->ReleaseUserNamespace("a"));
-  store.Get("e");
-}
-
 BOOST_FIXTURE_TEST_CASE(an_observer_answers_for_pods_that_have_one, WithUserns) {
   const std::uint32_t a = store.Get("a");
   store.Close();
@@ -236,12 +227,6 @@ BOOST_AUTO_TEST_CASE(relation_to_the_pool) {
   BOOST_TEST((relation(20, 2) == PoolRelation::kOtherLength));
   BOOST_TEST((RelationTo({65536, 0, kMost, 0}, kMost, kMost) == PoolRelation::kOutsidePool));
   BOOST_TEST((RelationTo({0, kMost, 2, 0}, kMost - 1, 2) == PoolRelation::kOutsidePool));
-}
-
-BOOST_AUTO_TEST_CASE(a_pod_uid_of_any_bytes) {
-  BOOST_TEST(bool{CheckPodUid("\xff")});
-  const std::string error = ErrorOf(CheckPodUid(std::string(kMaxPodUidBytes + 1, 'x')));
-  BOOST_TEST(error.size() < 300);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
