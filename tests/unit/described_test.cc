@@ -29,7 +29,6 @@ using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using internal::FromJson;
 using internal::Strangers;
 using internal::ToJson;
-using internal::TypeOf;
 
 // The names do not follow the numbers, and one number has none.
 enum class Colour : std::uint8_t { kRed = 3, kGreen = 1, kBlue = 7, kNameless = 0 };
@@ -209,23 +208,6 @@ void Describe(V& v, const Explain::Answer& a) {
   v.Optional("counts", a.counts);
 }
 
-struct Empty {};
-template <typename V>
-void Describe(V&, const Empty&) {}
-
-struct Other {  // its type has a name that Explain::Answer has
-  struct Answer {};
-  Answer mine;
-  Explain::Answer its;
-};
-template <typename V>
-void Describe(V&, const Other::Answer&) {}
-template <typename V>
-void Describe(V& v, const Other& o) {
-  v("mine", o.mine);
-  v("its", o.its);
-}
-
 template <typename T>
 std::string Refusal(std::string_view text, T value = {}) {
   return FromJson(text, value, Strangers::kRefuse);
@@ -342,16 +324,6 @@ BOOST_AUTO_TEST_CASE(an_answer_is_read_leniently) {
              "new: expected a value, at byte 7");
 }
 
-BOOST_AUTO_TEST_CASE(a_number_without_a_name_is_unknown) {
-  Explain::Answer answer;
-  answer.colour = Colour::kNameless;
-  const std::string json = ToJson(answer);
-  BOOST_TEST(json == R"({"odd":[],"colour":"unknown"})");
-  BOOST_TEST(Refusal<Explain::Answer>(json) == "colour: it has no such value, at byte 19");
-  BOOST_TEST(FromJson(json, answer = {}, Strangers::kSkip) == "");
-  BOOST_TEST((answer.colour == Colour::kRed));
-}
-
 BOOST_AUTO_TEST_CASE(a_short_text_makes_no_large_value) {
   std::string text = "[{}";
   for (int i = 0; i < 4000; ++i) text += ",{}";
@@ -369,33 +341,6 @@ BOOST_AUTO_TEST_CASE(a_short_text_makes_no_large_value) {
   All read;
   BOOST_TEST(FromJson(ToJson(full), read) == "");
   BOOST_TEST((read == full));
-}
-
-BOOST_AUTO_TEST_CASE(tells_its_type) {
-  std::map<std::string, std::string> types;
-  BOOST_TEST(internal::Described(TypeOf<Explain::Answer>(), types) ==
-             "(\n  odd: []Odd,\n  colour: Colour,\n  at: ?Place,\n  counts: ?[string]int\n)");
-  BOOST_TEST(types.size() == 3U);
-  BOOST_TEST(
-      types["Odd"] ==
-      "(\n  flag: ?bool,\n  text: ?string,\n  list: ?[]int,\n  maybe: ?int,\n  must: int\n)");
-  BOOST_TEST(types["Colour"] == "(red, green, blue)");
-  BOOST_TEST(types["Place"] == "(\n  x: int,\n  y: ?int\n)");
-  types.clear();
-  BOOST_TEST(internal::Described(TypeOf<Empty>(), types) == "()");
-  BOOST_TEST(types.empty());
-  const std::string all = internal::Described(TypeOf<All>(), types);
-  for (const char* const line :
-       {"  real: float,\n", "  token: string,\n", "  path: string,\n", "  maybeList: ?[]int,\n",
-        "  lists: [][]int,\n", "  places: [string][]Place,\n",
-        "  point: Place,\n  x: int,\n  y: ?"}) {
-    BOOST_TEST(all.find(line) != std::string::npos);
-  }
-  // Two types of one name do not become one.
-  BOOST_TEST(internal::Described(TypeOf<Other>(), types) ==
-             "(\n  mine: Answer,\n  its: Answer (another type has this name)\n)");
-  BOOST_TEST(TypeOf<Explain::Answer>().name == "Answer");
-  BOOST_TEST(TypeOf<Point>().name == "Place");
 }
 
 BOOST_AUTO_TEST_CASE(gives_each_field) {

@@ -344,25 +344,6 @@ BOOST_FIXTURE_TEST_CASE(a_list_that_begins_anew_takes_the_place_of_an_abandoned_
   BOOST_TEST(both_open());
 }
 
-BOOST_FIXTURE_TEST_CASE(lists_of_two_clients_do_not_mix, Parts) {
-  const ListToken first = token;
-  const ListToken second = Draw();
-  Must(Send(0, true, {a}));
-  token = second;
-  Must(Send(0, true, {b}));
-  token = first;
-  BOOST_TEST(Must(Send(1, false, {b})).known == 2U);
-  BOOST_TEST(both_open());
-}
-
-BOOST_FIXTURE_TEST_CASE(the_parts_together_have_a_bound, Parts) {
-  const std::vector<CredentialName> half(kMaxTruth / 2 + 1, a);
-  Must(Send(0, true, half));
-  ExpectError(Send(1, true, half), ErrorCode::kLimitExceeded);
-  ExpectError(Send(2, false), ErrorCode::kInvalidArgument);  // the list is given up
-  BOOST_TEST(both_open());
-}
-
 BOOST_FIXTURE_TEST_CASE(explaining_counts_and_writes_nothing, Opened) {
   Pull('1', WithSecret(kSecretA));
   // Its hash matches, and so it would be written back.

@@ -150,20 +150,6 @@ BOOST_FIXTURE_TEST_CASE(requests_and_their_replies, Serving) {
       Says(ErrorIn(client.Ask(Echo("{}", R"(,"upgrade":true)"))), "invalidArgument: upgrade"));
 }
 
-BOOST_FIXTURE_TEST_CASE(requests_in_pieces, Serving) {
-  VarlinkClient client(directory());
-  const std::string request = Framed(Echo(R"({"text":"ü"})"));
-  const std::string reply = R"({"parameters":{"text":"ü"}})";
-  for (std::size_t first = 0; first <= request.size(); ++first) {
-    client.Send(std::string_view(request).substr(0, first));
-    std::this_thread::yield();
-    client.Send(std::string_view(request).substr(first));
-    BOOST_TEST(client.Next() == reply, first);
-  }
-  for (const char byte : request) client.Send({&byte, 1});
-  BOOST_TEST(client.Next() == reply);
-}
-
 BOOST_FIXTURE_TEST_CASE(requests_in_one_piece, Serving) {
   VarlinkClient client(directory());
   std::string all;
@@ -186,17 +172,6 @@ BOOST_FIXTURE_TEST_CASE(requests_in_one_piece, Serving) {
   sending.join();
   BOOST_TEST(client.AtEnd());
   BOOST_TEST(door.calls == std::size_t{kCount});
-}
-
-// No reply, whatever came of it.
-BOOST_FIXTURE_TEST_CASE(one_way_requests, Serving) {
-  VarlinkClient client(directory());
-  for (const char* method : {"dev.waybill.Refuse", "dev.waybill.None", "other.Echo",
-                             "org.varlink.service.GetInfo", "dev.waybill.Echo"}) {
-    client.Send(Framed(R"({"oneway":true,"method":")" + std::string(method) + "\"}"));
-  }
-  client.Send(Framed(Echo("{}", R"(,"oneway":true,"upgrade":true)")));
-  BOOST_TEST(client.Ask(Echo(R"({"last":1})")) == R"({"parameters":{"last":1}})");
 }
 
 BOOST_FIXTURE_TEST_CASE(bytes_that_are_no_request, Serving) {
@@ -229,19 +204,6 @@ BOOST_FIXTURE_TEST_CASE(bytes_that_are_no_request, Serving) {
   }
   BOOST_TEST(client.Ask(Echo("{}")) == R"({"parameters":{}})");
   BOOST_TEST(door.calls == 1U);
-}
-
-// Each beginning of a request, and then nothing more.
-BOOST_FIXTURE_TEST_CASE(requests_that_are_cut_off, Serving) {
-  const std::string request = Echo(R"({"a":1})");
-  for (std::size_t bytes = 0; bytes <= request.size(); ++bytes) {
-    VarlinkClient client(directory());
-    client.Send(std::string_view(request).substr(0, bytes));
-    client.EndSending();
-    BOOST_TEST(client.AtEnd());
-  }
-  BOOST_TEST(door.calls == 0U);
-  ExpectWorks();
 }
 
 // WAYBILL_MUTATIONS: how many. All are answered, on few connections.
@@ -437,25 +399,6 @@ BOOST_AUTO_TEST_CASE(calls_that_run_are_not_cut) {
     BOOST_TEST(busy[i]->Ask("go") == R"({"parameters":{"blocked":true}})");
   }
   serving.ExpectWorks();
-}
-
-BOOST_AUTO_TEST_CASE(killed_clients) {
-  Serving serving({.patience = kLong, .connections = 16});
-  serving.door.large = "{" + std::string(4'000'000, ' ') + "}";
-  for (const std::string& bytes : {std::string(), std::string("{"), Framed(kLarge), Framed(kBlock),
-                                   Framed(Echo("{}")) + Framed(kLarge) + "{"}) {
-    for (int i = 0; i < 4; ++i) {
-      const auto client = InAnother([&](Clients& clients) {
-        clients.push_back(std::make_unique<VarlinkClient>(serving.directory()));
-        clients.back()->Send(bytes);
-        return std::string("sent");
-      });
-      BOOST_TEST(client->Ask("go") == "sent");
-      client->Kill();
-    }
-    serving.ExpectWorks();
-  }
-  serving.door.Open();
 }
 
 // WAYBILL_FLOOD: processes, with 25 connections each: silent, half a request, deaf, larger halves,

@@ -1,8 +1,6 @@
 // A store that serves and its clients: each call through the socket is what it is in the process,
 // except that a client ends no pull of the owner's; who serves, and who does not.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
