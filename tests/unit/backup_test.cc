@@ -50,55 +50,6 @@ std::string Digits(std::uint64_t sequence) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(one_is_made_before_the_first_step, OldestStore) {
-  const auto state = StateOf(store.directory());
-  const RawModel values = ValuesIn(store.directory());
-  const MigrationReport report = store.Migrate(2);
-  const std::string name = "v1-" + Digits(state.commit_sequence) + "-20270101T000000Z.mdb";
-  BOOST_TEST(report.backup == (FolderOf(store) / name).string());
-  BOOST_TEST((NamesIn(FolderOf(store)) == std::set<std::string>{name}));
-  BOOST_TEST(ModeOf(FolderOf(store)) == 0700U);
-  BOOST_TEST(ModeOf(report.backup) == 0600U);
-
-  const auto inspection = Must(internal::InspectFile(
-      Must(internal::OpenFile(report.backup, O_RDONLY)), internal::FileIs::kCompactCopy));
-  BOOST_TEST(inspection.sound);
-  BOOST_TEST(inspection.identity->schema_version == 1U);
-  BOOST_TEST(inspection.state->commit_sequence == state.commit_sequence);
-  const MemoryDir other;
-  fs::copy_file(report.backup, other / "data.mdb");
-  BOOST_TEST((ValuesIn(other.path()) == values));
-
-  const auto listed = Must(BackupsOf(store.directory()));
-  BOOST_TEST_REQUIRE(listed.size() == 1U);
-  BOOST_TEST(listed[0].path == fs::path(report.backup));
-  BOOST_TEST(listed[0].schema_version == 1U);
-  BOOST_TEST(listed[0].commit_sequence == state.commit_sequence);
-  BOOST_TEST(listed[0].bytes == fs::file_size(report.backup));
-}
-
-BOOST_FIXTURE_TEST_CASE(none_is_made_where_no_step_is_done, OldestStore) {
-  store.Migrate(1);
-  MigrateOptions options = store.To(2);
-  options.dry_run = true;
-  Must(MigrateStore(options));
-  BOOST_TEST(!MigrateStore(store.To(kNewestSchema + 1)).has_value());
-  BOOST_TEST(!fs::exists(FolderOf(store)));
-  const VersionedStore fresh;
-  fresh.Open();
-  fresh.Open();
-  BOOST_TEST(!fs::exists(FolderOf(fresh)));
-}
-
-BOOST_FIXTURE_TEST_CASE(opening_makes_one_as_well, OldestStore) {
-  const OpeningReport report = store.Open();
-  BOOST_TEST_REQUIRE(report.migration.has_value());
-  BOOST_TEST(fs::exists(report.migration->backup));
-  BOOST_TEST(Must(BackupsOf(store.directory())).size() == 1U);
-  store.Open();
-  BOOST_TEST(Must(BackupsOf(store.directory())).size() == 1U);
-}
-
 // They are ordered by sequence: after the clock went back, the newest must not be deleted.
 BOOST_AUTO_TEST_CASE(the_last_three_are_kept) {
   VersionedStore store(1);
@@ -298,24 +249,6 @@ internal::Inspection Inspect(const Backup& backup) {
 }
 
 }  // namespace
-
-BOOST_FIXTURE_TEST_CASE(it_is_the_store_as_it_is_and_can_be_put_back, ClosedStore) {
-  PullMany(store, 0, 20);
-  const StoreCounts statistics = Must(store->GetStatistics());
-  const Backup backup = Must(store->MakeBackup());
-  BOOST_TEST(backup.commit_sequence == statistics.commit_sequence);
-  BOOST_TEST(backup.schema_version == kNewestSchema);
-  BOOST_TEST(backup.bytes == fs::file_size(backup.path));
-  BOOST_TEST(backup.path.parent_path() == store.directory() / "backup");
-  const internal::Inspection inspection = Inspect(backup);
-  BOOST_TEST(inspection.sound);
-  BOOST_TEST(inspection.state->commit_sequence == statistics.commit_sequence);
-  BOOST_TEST(!fs::exists(store.directory() / "backup/new.tmp"));
-  const auto listed = Must(BackupsOf(store.directory()));
-  BOOST_TEST_REQUIRE(listed.size() == 1U);
-  BOOST_TEST(listed[0].path == backup.path);
-  PutBack(store, backup);
-}
 
 // Each copy is of one state, and of none that a crash could take back.
 BOOST_FIXTURE_TEST_CASE(others_go_on_meanwhile, ClosedStore) {

@@ -11,7 +11,6 @@
 #include "store/api/maintenance.h"
 #include "store/base/options.h"
 #include "store/engine/database/store_txn.h"
-#include "store/engine/recovery/map_bytes.h"
 #include "tests/support/draw.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/node_store.h"
@@ -84,42 +83,6 @@ class Sized {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(the_remembered_bound_holds, Sized) {
-  Open(kMiB);
-  auto store = Must(NodeStore::Open(Options(0)));
-  Result<void> put;
-  for (int i = 0; put && i < 1000; ++i) {
-    put = store->PutRecord({.image_ref = std::string(3000, 'r') + std::to_string(i)});
-  }
-  BOOST_TEST_REQUIRE(!put.has_value());
-  BOOST_TEST((put.error().code == ErrorCode::kStoreFull), put.error().ToString());
-  BOOST_TEST(fs::file_size(database()) <= kMiB);
-  Must(store->Close());
-  store.reset();
-  // Never less than it has.
-  const auto used = fs::file_size(database());
-  BOOST_TEST(Open(2 * kMiB) == 2 * kMiB);
-  Write(2);
-  BOOST_TEST(fs::file_size(database()) >= used);
-}
-
-BOOST_FIXTURE_TEST_CASE(the_same_size_again_writes_nothing, Sized) {
-  Open(4 * kMiB);
-  Open();
-  const auto before = internal::RememberedMapBytes(InspectPath(database()));
-  auto store = Must(NodeStore::Open(Options(4 * kMiB)));
-  const auto sequence = Must(store->GetStatistics()).commit_sequence;
-  Must(store->Close());
-  store = Must(NodeStore::Open(Options(8 * kMiB)));
-  BOOST_TEST(Must(store->GetStatistics()).commit_sequence == sequence);
-  BOOST_TEST(before == 4 * kMiB);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_part_of_a_page_is_rounded_up, Sized) {
-  BOOST_TEST(Open(kMiB + 1) == kMiB + 4096);
-  BOOST_TEST(Open() == kMiB + 4096);
-}
-
 BOOST_FIXTURE_TEST_CASE(what_a_forged_page_says_is_bounded, Sized) {
   Open(4 * kMiB);
   Write();
@@ -131,35 +94,6 @@ BOOST_FIXTURE_TEST_CASE(what_a_forged_page_says_is_bounded, Sized) {
     Write(2);
     BOOST_TEST(Remembered() == kDefaultMapBytes);
     BOOST_TEST(Observed() == kDefaultMapBytes);
-  }
-}
-
-BOOST_FIXTURE_TEST_CASE(migrating_and_restoring_keep_it, Sized) {
-  Open(4 * kMiB);
-  Write();
-  const auto down =
-      Must(MigrateStore({.directory = directory(), .to = kNewestSchema - 1, .accept_loss = true}));
-  BOOST_TEST(Remembered() == 4 * kMiB);
-  BOOST_TEST(Open() == 4 * kMiB);
-  // The store's, and not the backup's.
-  BOOST_TEST(Open(8 * kMiB) == 8 * kMiB);
-  Must(RestoreStore({.directory = directory(), .backup = down.backup}));
-  BOOST_TEST(Remembered() == 8 * kMiB);
-  // What is given wins.
-  Must(RestoreStore({.directory = directory(), .backup = down.backup, .map_bytes = 2 * kMiB}));
-  BOOST_TEST(Remembered() == 2 * kMiB);
-  // Without a store, the backup's.
-  const fs::path backup = scratch() / "copy.mdb";
-  fs::copy_file(down.backup, backup);
-  fs::remove_all(directory());
-  fs::create_directory(directory());
-  fs::permissions(directory(), fs::perms::owner_all);
-  fs::remove(scratch() / "witness");
-  const auto restored = RestoreStore({.directory = directory(), .backup = backup});
-  if (restored) {
-    BOOST_TEST(Remembered() == 4 * kMiB);
-  } else {
-    BOOST_TEST_MESSAGE(restored.error().ToString());
   }
 }
 
@@ -277,17 +211,6 @@ BOOST_AUTO_TEST_CASE(stopped_at_any_call_it_gives_no_answer_and_the_store_goes_o
   }
   store.Pull("registry.example/more:v1", "ref-more", std::nullopt);
   BOOST_TEST(Must(store->Verify()).sound);
-}
-
-BOOST_AUTO_TEST_CASE(of_a_streaming_store_too) {
-  StreamingScene scene;
-  scene.Start();
-  Calls calls;
-  CheckSame(Must(scene->Verify(Into(calls))), Must(scene->Verify()));
-  CheckForward(calls, std::filesystem::file_size(scene.directory() / "data.mdb"));
-  const auto stopped = scene->Verify([](std::uint64_t, std::uint64_t) { return false; });
-  BOOST_TEST_REQUIRE(!stopped.has_value());
-  BOOST_TEST((stopped.error().code == ErrorCode::kInterrupted));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -54,18 +54,6 @@ constexpr const char* kRefToDamage = "custom-ref-without-hash";  // of the golde
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(versions_that_there_are_not) {
-  for (const std::uint32_t golden : {1U, 2U}) {
-    const VersionedStore store(1);
-    if (golden == 2) store.Open();
-    for (const std::uint32_t version : {0U, kNewestSchema + 1, 99U, ~0U}) {
-      CheckRefused(store, store.To(version), ErrorCode::kInvalidArgument);
-    }
-  }
-  const VersionedStore none;
-  CheckRefused(none, none.To(0), ErrorCode::kInvalidArgument);
-}
-
 BOOST_FIXTURE_TEST_CASE(a_directory_that_others_can_write, OldestStore) {
   fs::permissions(store.directory(), fs::perms::all);
   CheckRefused(store, store.To(2), ErrorCode::kUnsafePath);
@@ -206,18 +194,6 @@ BOOST_FIXTURE_TEST_CASE(progress_that_stops_it, NoStoreYet) {
   BOOST_TEST(calls >= 3U);
   BOOST_TEST(IdentityOf(store.directory()).schema_version == 1U);
   BOOST_TEST(ContentsOf(store.directory()).records.size() == contents.records.size());
-  BOOST_TEST(InspectPath(store.database()).sound);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_map_without_room_for_the_step, NoStoreYet) {
-  store.Open([](NodeStore& opened) { Fill(opened, 3000, ""); });
-  MigrateOptions options = store.To(1);  // writes every record anew
-  options.accept_loss = true;
-  options.map_bytes = std::uint64_t{1} << 20U;
-  const std::string before = ReadFile(store.database());
-  ExpectError(MigrateStore(options), ErrorCode::kStoreFull);
-  BOOST_TEST((ReadFile(store.database()) == before));
-  store.Migrate(1, true);
   BOOST_TEST(InspectPath(store.database()).sound);
 }
 

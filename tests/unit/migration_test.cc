@@ -2,16 +2,13 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "store/api/maintenance.h"
 #include "store/base/files.h"
-#include "store/base/metrics.h"
 #include "store/engine/database/tables.h"
 #include "store/engine/lmdb/check/page_check.h"
 #include "store/engine/recovery/witness.h"
@@ -83,45 +80,6 @@ void FillWithHandlers(NodeStore& store) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(up_leaves_every_value_as_it_was, OldestStore) {
-  const RawModel before = Tables(store);
-  const Contents contents = ContentsOf(store.directory());
-  const auto identity = IdentityOf(store.directory());
-  const auto state = StateOf(store.directory());
-  BOOST_TEST(contents.records.size() > 10U);
-  BOOST_TEST(!contents.intents.empty());
-  BOOST_TEST(!contents.quarantine.empty());
-  BOOST_TEST(!contents.preloaded.empty());
-  BOOST_TEST(!contents.imported.empty());
-  BOOST_TEST(!contents.journal.empty());
-
-  const MigrationReport report = store.Migrate(2);
-  BOOST_TEST(report.from == 1U);
-  BOOST_TEST(report.to == 2U);
-  BOOST_TEST(report.losses.empty());
-  BOOST_TEST_REQUIRE(report.steps.size() == 1U);
-  BOOST_TEST(report.steps[0].from == 1U);
-  BOOST_TEST(report.steps[0].to == 2U);
-  BOOST_TEST(report.steps[0].name == kStepName);
-  BOOST_TEST(std::filesystem::exists(report.backup));
-
-  CheckSound(store, 2);
-  RawModel after = Tables(store);
-  BOOST_TEST(after.at("runtime-handlers").empty());
-  after.erase("runtime-handlers");
-  BOOST_TEST((after == before));
-  BOOST_TEST((ContentsOf(store.directory()) == contents));
-  const auto identity_after = IdentityOf(store.directory());
-  BOOST_TEST((identity_after.uuid == identity.uuid));
-  BOOST_TEST(identity_after.hash_seed == identity.hash_seed);
-  BOOST_TEST((identity_after.created == identity.created));
-  BOOST_TEST(identity_after.last_migration == std::string("1 to 2: ") + kStepName);
-  const auto state_after = StateOf(store.directory());
-  BOOST_TEST(state_after.commit_sequence == state.commit_sequence + 1);
-  BOOST_TEST((state_after.latest_time >= state.latest_time));
-  BOOST_TEST(!state_after.distrustful);
-}
-
 BOOST_FIXTURE_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table, OldestStore) {
   const RawModel before = Tables(store);
   const auto digests = StateOf(store.directory()).tables;
@@ -146,27 +104,6 @@ BOOST_FIXTURE_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table, Oldest
   store.Migrate(2);
   CheckSound(store, 2);
   BOOST_TEST((ContentsOf(store.directory()) == contents));
-}
-
-BOOST_FIXTURE_TEST_CASE(the_witness_follows_each_way, OldestStore) {
-  const OpeningReport report = store.Open();
-  BOOST_TEST_REQUIRE(report.migration.has_value());
-  BOOST_TEST(report.migration->from == 1U);
-  BOOST_TEST(report.migration->to == kNewestSchema);
-  BOOST_TEST(report.migration->steps.size() == kNewestSchema - 1);
-  BOOST_TEST(std::filesystem::exists(report.migration->backup));
-  CheckWitnessFollows(store);
-  for (const std::uint32_t version : {1U, 2U, 1U}) {
-    const auto sequence = StateOf(store.directory()).commit_sequence;
-    store.Migrate(version, true);
-    BOOST_TEST(StateOf(store.directory()).commit_sequence > sequence);
-    CheckWitnessFollows(store);
-  }
-  const OpeningReport again = store.Open();
-  BOOST_TEST(again.migration.has_value());
-  BOOST_TEST(again.findings.empty());
-  BOOST_TEST(!again.distrustful);
-  BOOST_TEST(!store.Open().migration.has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(each_loss_is_a_line, NoStoreYet) {

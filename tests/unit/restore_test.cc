@@ -8,7 +8,6 @@
 
 #include "store/api/maintenance.h"
 #include "store/engine/recovery/witness.h"
-#include "tests/support/child_process.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"
@@ -124,19 +123,6 @@ BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
   BOOST_TEST(!Open().set_aside);
 }
 
-// There is a lock.mdb.
-BOOST_FIXTURE_TEST_CASE(a_reader_beside_takes_a_slot_and_keeps_no_owner_out, LivedOn) {
-  Must(RestoreStore(From(backup)));
-  ChildProcess reader([&]() -> ChildProcess::Serve {
-    std::shared_ptr<NodeStore> opened =
-        Must(NodeStore::Observe({.directory = directory(), .needs_slot = false}));
-    return [opened](const std::string&) { return std::string("reading"); };
-  });
-  BOOST_TEST(reader.Ask("are you?") == "reading");
-  Open([](NodeStore& store) { BOOST_TEST(Opens(store, "same", kSecretA)); });
-  reader.Wait();
-}
-
 BOOST_FIXTURE_TEST_CASE(a_backup_of_an_older_version_comes_back_as_the_newest, VersionedStore) {
   PlaceGolden(directory(), 1);
   Contents golden = WithoutStamps(ContentsOf(directory()));
@@ -201,17 +187,6 @@ BOOST_AUTO_TEST_CASE(where_the_replaced_store_proves_nothing_no_credentials_are_
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(into_an_empty_directory, LivedOn) {
-  const VersionedStore other;
-  fs::create_directory(other.directory());
-  fs::permissions(other.directory(), fs::perms::owner_all);
-  fs::remove(witness());
-  const RestoreReport report = Must(RestoreStore(other.From(backup)));
-  BOOST_TEST(report.records_without_credentials == 5U);
-  BOOST_TEST(report.replaced_path.empty());
-  BOOST_TEST(!fs::exists(other.directory() / "quarantine"));
-}
-
 // The replaced store is itself an old copy, as the witness shows: its credentials prove nothing.
 BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_its_witness, LivedOn) {
   const MemoryDir older;
@@ -249,21 +224,6 @@ BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_the_backup, VersionedStor
   const RestoreReport report = Must(RestoreStore(From(backup)));
   BOOST_TEST(report.records_without_credentials == 2U);
   open([](NodeStore& store) { BOOST_TEST(!Opens(store, "image", kSecretA)); });
-}
-
-// An image closed by an unreadable file stays closed.
-BOOST_FIXTURE_TEST_CASE(what_the_replaced_store_had_in_quarantine_stays_closed, VersionedStore) {
-  Open([](NodeStore& store) { Pull(store, "image", WithSecret(kSecretA)); });
-  const fs::path backup = Migrate(1).backup;
-  const fs::path kubelet = scratch() / "kubelet";
-  WriteRecordFile(kubelet, "pulled", RefOf("image"), "{");
-  NodeStoreOptions options = Options();
-  options.kubelet_directory = kubelet;
-  auto store = Must(NodeStore::Open(options));
-  BOOST_TEST_REQUIRE(!Opens(*store, "image", kSecretA));
-  Must(store->Close());
-  Must(RestoreStore(From(backup)));
-  Open([](NodeStore& opened) { BOOST_TEST(!Opens(opened, "image", kSecretA)); });
 }
 
 // An entry that was taken back, or that nobody can confirm, must not open again.
@@ -345,22 +305,6 @@ BOOST_FIXTURE_TEST_CASE(a_newer_backup_or_store, LivedOn) {
   CheckRefused(*this, backup, ErrorCode::kNewerSchema);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_store_that_is_owned, LivedOn) {
-  {
-    auto opened = Must(NodeStore::Open(Options()));
-    CheckRefused(*this, backup, ErrorCode::kOwned);
-    Must(opened->Close());
-  }
-  ChildProcess owner([&]() -> ChildProcess::Serve {
-    std::shared_ptr<NodeStore> opened = Must(NodeStore::Open(Options()));
-    return [opened](const std::string&) { return std::string("open"); };
-  });
-  BOOST_TEST(owner.Ask("are you?") == "open");
-  CheckRefused(*this, backup, ErrorCode::kOwned);
-  owner.Wait();
-  Must(RestoreStore(From(backup)));
-}
-
 BOOST_FIXTURE_TEST_CASE(a_directory_that_is_not_safe, LivedOn) {
   RestoreOptions options = From(backup);
   options.directory = scratch() / "nowhere";
@@ -430,80 +374,7 @@ BOOST_FIXTURE_TEST_CASE(a_replaced_database_goes_where_a_backup_has_it, LivedOn)
   CheckDamagedOnesGo(*this, fs::path(report.replaced_path).parent_path(), false);
 }
 
-BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
-  const LivedOn lived;
-  const MemoryDir scratch;
-  ExpectGoodInChild([&]() -> std::string {
-    if (!MountSmallFileSystem(scratch.path(), "1m")) return kMayNotMount;
-    fs::copy(lived.directory(), scratch / "store", fs::copy_options::recursive);
-    fs::permissions(scratch / "store", fs::perms::owner_all);
-    const auto free = fs::space(scratch.path()).available;
-    WriteFile(scratch / "ballast", std::string(free - 20'000, 'x'));
-    const Tree before = TreeOf(scratch / "store");
-    RestoreOptions options{.directory = scratch / "store",
-                           .backup = scratch / "store" / "backup" / lived.backup.filename()};
-    const auto refused = RestoreStore(options);
-    if (refused) return "restored";
-    if (refused.error().code != ErrorCode::kDiskFull) return refused.error().ToString();
-    Tree now = TreeOf(scratch / "store");
-    now["owner.lock"] = before.at("owner.lock");
-    if (now != before) return "something changed";
-    fs::remove(scratch / "ballast");
-    const auto restored = RestoreStore(options);
-    return restored ? "good" : restored.error().ToString();
-  });
-}
-
 // --- A copied data.mdb
-
-// Each page of the copy is as it was at one of two moments.
-BOOST_FIXTURE_TEST_CASE(copies_that_were_torn, LivedOn) {
-  const std::string first = ReadFile(database());
-  Open([](NodeStore& opened) {
-    for (const char* name : {"later", "same", "more"}) {
-      Pull(opened, name, WithSecret(kSecretB));
-      Must(opened.DeleteRecord({.image_ref = RefOf(name)}));
-    }
-  });
-  const std::string second = ReadFile(database());
-  const fs::path copy = scratch() / "copy.mdb";
-  const std::size_t pages = std::min(first.size(), second.size()) / kPage;
-  std::vector<std::size_t> differ;
-  for (std::size_t i = 0; i < pages; ++i) {
-    if (first.compare(i * kPage, kPage, second, i * kPage, kPage) != 0) differ.push_back(i);
-  }
-  BOOST_TEST_REQUIRE(differ.size() > 4U);
-  std::size_t refused = 0;
-  // One by one, and all up to one: as a copy meets a writer.
-  for (std::size_t i = 0; i < differ.size(); ++i) {
-    for (const bool up_to : {false, true}) {
-      for (const auto& [from, to] : {std::pair(&first, &second), std::pair(&second, &first)}) {
-        std::string torn = *to;
-        for (std::size_t j = up_to ? 0 : i; j <= i; ++j) {
-          torn.replace(differ[j] * kPage, kPage, *from, differ[j] * kPage, kPage);
-        }
-        WriteFile(copy, torn);
-        auto options = From(copy);
-        options.dry_run = true;
-        const auto restored = RestoreStore(options);
-        if (restored) {
-          // What it took is one of the two states: the other's pages were not part of it.
-          const std::uint64_t sequence = restored->backup_commit_sequence;
-          const auto of = [&](const std::string& bytes) {
-            WriteFile(scratch() / "whole.mdb", bytes);
-            return InspectPath(scratch() / "whole.mdb").state->commit_sequence;
-          };
-          const bool is_one = sequence == of(first) || sequence == of(second);
-          BOOST_TEST(is_one);
-        } else {
-          ++refused;
-          BOOST_TEST((restored.error().code == ErrorCode::kDamaged), restored.error().ToString());
-        }
-      }
-    }
-  }
-  BOOST_TEST(refused > 0U);
-}
 
 BOOST_FIXTURE_TEST_CASE(the_store_itself_is_no_backup_of_it, LivedOn) {
   CheckRefused(*this, database(), ErrorCode::kInvalidArgument);

@@ -3,7 +3,6 @@
 
 #include <flatbuffers/flatbuffers.h>
 
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <source_location>
 #include <string>
@@ -84,36 +83,6 @@ BOOST_AUTO_TEST_CASE(a_rebuild_meets_an_intent_above_the_limits) {
     BOOST_TEST(report.intents_carried == 1U);
     BOOST_TEST(Must(store->Verify()).sound);
   }
-}
-
-BOOST_FIXTURE_TEST_CASE(a_restore_meets_an_intent_above_the_limits, ClosedStore) {
-  store.Pull(kImage, kRef, WithSecret(kSecretA));
-  store.Stop();
-  const auto backup = store.scratch() / "backup";
-  std::filesystem::copy(store.directory() / "data.mdb", backup);
-  PutLongIntent(store.directory());
-  const auto report = Must(RestoreStore({.directory = store.directory(), .backup = backup}));
-  BOOST_TEST(report.records == 1U);
-  store.Start();
-  BOOST_TEST(Must(store->ListIntents()).empty());
-  BOOST_TEST(Must(store->Verify()).sound);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_backup_with_an_intent_above_the_limits_is_refused, ClosedStore) {
-  store.Pull(kImage, kRef, WithSecret(kSecretA));
-  store.Stop();
-  const auto copied = store.scratch() / "copied";
-  std::filesystem::create_directory(copied);
-  std::filesystem::copy(store.directory() / "data.mdb", copied);
-  PutLongIntent(copied);
-  ExpectError(RestoreStore({.directory = store.directory(), .backup = copied / "data.mdb"}),
-              ErrorCode::kDamaged);
-}
-
-BOOST_AUTO_TEST_CASE(keys_of_images_above_the_limits_are_hashes_like_others) {
-  const std::string image = LongImage();
-  BOOST_TEST(
-      (internal::IntentKey(image, PullId{1}, 1) != internal::IntentKey(image + "a", PullId{1}, 1)));
 }
 
 BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {

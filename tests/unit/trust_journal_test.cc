@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/versioned_store.h"
-#include "tests/support/versions.h"
 #include "waybill/limits.h"
 
 namespace waybill::testing {
@@ -102,34 +100,6 @@ BOOST_AUTO_TEST_CASE(an_entry_without_kind_or_action_is_damaged) {
                             Event(DegradedKind::kGap, DegradedAction{}, "a")}) {
     BOOST_TEST(!internal::DecodeJournal(internal::EncodeJournal({event})).has_value());
   }
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(journal_migration)
-
-BOOST_FIXTURE_TEST_CASE(each_reason_goes_down_and_up_as_it_is, NoStoreYet) {
-  NodeStoreOptions options = store.Options();
-  options.gap = Gap::kYes;
-  Must(Must(NodeStore::Open(options))->Close());
-  WriteFile(store.witness(), "no witness");
-  store.Open();
-  const auto reasons = [&] {
-    std::vector<std::pair<DegradedKind, std::string>> all;
-    store.Open([&](NodeStore& opened) {
-      for (const DegradedEvent& event : Must(opened.GetTrust()).journal) {
-        all.emplace_back(event.kind, event.reason);
-      }
-    });
-    return all;
-  };
-  const auto before = reasons();
-  BOOST_TEST_REQUIRE(before.size() == 2U);
-  BOOST_TEST((before[0].first == DegradedKind::kGap));
-  BOOST_TEST((before[1].first == DegradedKind::kStoreStale));
-  store.Migrate(1);
-  BOOST_TEST(StateOf(store.directory()).distrustful);
-  BOOST_TEST((reasons() == before));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
