@@ -424,21 +424,6 @@ BOOST_AUTO_TEST_CASE(gates_are_read_as_the_component_reads_them) {
   BOOST_TEST(Lint(Component::kApiServer, 36, {"--feature-gates=wardle:A=true"}).notes.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(other_flags_of_streaming) {
-  const auto brief = [](Component component, std::uint32_t minor, Arguments arguments) {
-    return Brief(Lint(component, minor, std::move(arguments)).findings);
-  };
-  const std::string timeout = "--streaming-connection-idle-timeout";
-  BOOST_TEST(brief(Component::kKubelet, 23, {timeout + "=4h"}) == "deprecated " + timeout);
-  BOOST_TEST(brief(Component::kKubelet, 24, {timeout, "1h30m"}) == "removed " + timeout);
-  BOOST_TEST(brief(Component::kApiServer, 24, {timeout, "1h"}) == "fatal " + timeout);
-  const std::string limit = "--max-connection-bytes-per-sec";
-  BOOST_TEST(brief(Component::kKubelet, 36, {limit + "=1"}) == "fatal " + limit);
-  BOOST_TEST(brief(Component::kApiServer, 36, {limit, "1000"}).empty());
-  const std::string redirect = "--redirect-container-streaming";
-  BOOST_TEST(brief(Component::kApiServer, 18, {redirect}) == "fatal " + redirect);
-}
-
 BOOST_AUTO_TEST_CASE(files_that_a_flag_names_are_not_judged) {
   BOOST_TEST(Lint(Component::kKubelet, 36, {"--config", "/x", "--config-dir=/y"}).notes.size() ==
              2U);
@@ -502,21 +487,6 @@ BOOST_AUTO_TEST_CASE(nothing_fatal_is_passed_over) {
       }
     }
   }
-}
-
-BOOST_AUTO_TEST_CASE(hostile_settings_are_bounded) {
-  std::string pairs;
-  while (pairs.size() < 200'000) {
-    const std::string number = std::to_string(pairs.size());
-    pairs += number + ":PortForwardWebsockets=" + number + "," + number + ",";
-  }
-  BOOST_TEST(Lint(Component::kKubelet, 30, {"--feature-gates=" + pairs}).findings.size() == 1U);
-  BOOST_TEST(Lint(Component::kApiServer, 36, {"--feature-gates=" + pairs}).notes.size() == 1U);
-  const auto shown = Lint(Component::kKubelet, 30,
-                          {"--redirect-container-streaming=" + std::string(5000, '\x9b')});
-  BOOST_TEST_REQUIRE(shown.findings.size() == 1U);
-  BOOST_TEST(shown.findings[0].setting.size() < 2000U);
-  BOOST_TEST(!Contains(shown.findings[0].setting, "\x9b"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

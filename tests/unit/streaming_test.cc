@@ -196,44 +196,6 @@ BOOST_FIXTURE_TEST_CASE(a_token_lives_as_long_as_it_is_said_to, Streams) {
   CheckOpens(scene, fourth, NumberedExec(4));
 }
 
-// TestGC.
-BOOST_FIXTURE_TEST_CASE(expired_tokens_make_room, Streams) {
-  scene.Start();
-  const std::string first = scene.Prepare(1);
-  scene.clock().AdvanceSeconds(10);
-  const std::string second = scene.Prepare(2);
-  BOOST_TEST(scene->GetCounters().open == 2U);
-  BOOST_TEST(Must(scene->List()).size() == 2U);
-  scene.clock().AdvanceSeconds(120);
-  BOOST_TEST(Must(scene->List()).empty());
-  const std::string third = scene.Prepare(3);
-  BOOST_TEST(scene->GetCounters().open == 1U);
-  scene.clock().AdvanceSeconds(10);
-  const std::string fourth = scene.Prepare(4);
-  BOOST_TEST(scene->GetCounters().open == 2U);
-  CheckNotFound(scene, first);
-  CheckNotFound(scene, second);
-  CheckOpens(scene, third, NumberedExec(3));
-  CheckOpens(scene, fourth, NumberedExec(4));
-  for (std::size_t i = 0; i < kMaxInFlight; ++i) scene.Prepare(i);
-  BOOST_TEST(!scene->Prepare(NumberedExec(1)));
-  scene.clock().AdvanceSeconds(120);
-  scene.Prepare(5);
-  BOOST_TEST(scene->GetCounters().open == 1U);
-}
-
-BOOST_FIXTURE_TEST_CASE(every_kind_comes_back_as_it_was, Streams) {
-  scene.Start();
-  StreamRequest without_ports = SomePortForward();
-  without_ports.ports.clear();
-  StreamRequest odd = NumberedExec(1);
-  odd.command = {"\u00fc\u202e", "", "a b\n", std::string(100'000, 'x')};
-  for (const StreamRequest& request :
-       {NumberedExec(1), SomeAttach(), SomePortForward(), without_ports, odd}) {
-    CheckOpens(scene, Must(scene->Prepare(request)), request);
-  }
-}
-
 BOOST_FIXTURE_TEST_CASE(a_token_of_another_kind_stays_good_for_its_own, Streams) {
   scene.Start();
   const std::string token = scene.Prepare(1);
@@ -363,46 +325,6 @@ BOOST_AUTO_TEST_CASE(what_was_changed_on_the_disk_opens_nothing) {
 
 // --- Opening -------------------------------------------------------------------------------------
 
-BOOST_FIXTURE_TEST_CASE(a_restart_makes_tokens_void, Streams) {
-  scene.Start();
-  const std::string token = scene.Prepare(1);
-  const std::string expired = scene.Prepare(2);
-  scene.Restart();
-  BOOST_TEST(scene->report().voided == 2U);
-  BOOST_TEST(scene->report().void_reason == "the streaming server restarted");
-  BOOST_TEST(scene->report().open == 0U);
-  BOOST_TEST(scene->GetCounters().voided == 2U);
-  CheckNotFound(scene, token);
-  CheckNotFound(scene, expired);
-  // What had expired anyway is not said to be void now.
-  scene.Prepare(3);
-  scene.clock().AdvanceSeconds(100);
-  scene.Restart();
-  BOOST_TEST(scene->report().voided == 0U);
-  BOOST_TEST(scene->GetCounters().open == 0U);
-}
-
-BOOST_FIXTURE_TEST_CASE(tokens_can_survive_a_restart_but_no_second_use, KeptStreams) {
-  scene.Start();
-  const std::string used = scene.Prepare(1);
-  const std::string open = scene.Prepare(2);
-  CheckOpens(scene, used, NumberedExec(1));
-  scene.clock().AdvanceSeconds(30);
-  const std::string later = scene.Prepare(3);
-  scene.Restart();
-  BOOST_TEST(scene->report().open == 2U);
-  BOOST_TEST(scene->report().void_reason.empty());
-  CheckNotFound(scene, used);
-  CheckOpens(scene, open, NumberedExec(2));
-  scene.clock().AdvanceSeconds(31);  // the rest of its time, not all of it again
-  CheckOpens(scene, later, NumberedExec(3));
-  const std::string again = scene.Prepare(4);
-  scene.clock().AdvanceSeconds(40);
-  scene.Restart();
-  scene.clock().AdvanceSeconds(21);
-  CheckNotFound(scene, again);
-}
-
 BOOST_AUTO_TEST_CASE(another_boot_makes_tokens_void_always) {
   for (const bool continues : {false, true}) {
     StreamingScene scene(true);
@@ -426,19 +348,6 @@ BOOST_FIXTURE_TEST_CASE(a_boot_that_is_not_known_makes_tokens_void, KeptStreams)
   scene.Restart();
   BOOST_TEST(scene->report().voided == 1U);
   CheckNotFound(scene, token);
-}
-
-// A boot clock cannot go back; if what says the time is broken, tokens open nothing.
-BOOST_FIXTURE_TEST_CASE(a_token_from_the_future_opens_nothing, KeptStreams) {
-  BootTime now = scene.clock().Boot();
-  StreamingOptions options = scene.Options();
-  options.boot_clock = [&now] { return now; };
-  scene.Start(options);
-  const std::string token = scene.Prepare(1);
-  now.nanoseconds -= 1;
-  CheckNotFound(scene, token);
-  now.nanoseconds += 1;
-  CheckOpens(scene, token, NumberedExec(1));
 }
 
 // What a clock of the caller's says can spoil nothing.
@@ -746,20 +655,6 @@ BOOST_FIXTURE_TEST_CASE(a_nodes_store_and_one_of_streams_are_kept_apart, Streams
   ExpectError(StreamingStore::Observe(images.directory()), ErrorCode::kInvalidArgument);
   BOOST_TEST((ReadFile(images.directory() / "data.mdb") == untouched));
   images.Start();
-}
-
-BOOST_FIXTURE_TEST_CASE(a_store_that_goes_down_and_up_keeps_its_tokens, KeptStreams) {
-  scene.Start();
-  const std::string token = scene.Prepare(1);
-  scene.Stop();
-  Must(MigrateStore({.directory = scene.directory(),
-                     .to = kOldestSchema,
-                     .clock = scene.clock().AsClock(),
-                     .boot_clock = scene.clock().AsBootClock()}));
-  ExpectError(NodeStore::Open({.directory = scene.directory(), .witness = Witness::None()}),
-              ErrorCode::kInvalidArgument);
-  scene.Start();
-  CheckOpens(scene, token, NumberedExec(1));
 }
 
 BOOST_FIXTURE_TEST_CASE(an_observer_lists_beside_the_owner, Streams) {
