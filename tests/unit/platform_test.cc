@@ -73,19 +73,6 @@ BOOST_AUTO_TEST_CASE(architectures_have_one_spelling) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(normal_form_is_its_own_normal_form) {
-  for (const std::string architecture :
-       {"i386", "x86_64", "aarch64", "armhf", "armel", "arm", ""}) {
-    for (const std::string variant : {"", "v1", "v8", "9", "7", "v4", "x"}) {
-      const Platform once = NormalisePlatform({.architecture = architecture,
-                                               .os = "macOS",
-                                               .os_features = {"b", "a", "b"},
-                                               .variant = variant});
-      BOOST_TEST((NormalisePlatform(once) == once), architecture << '/' << variant);
-    }
-  }
-}
-
 BOOST_AUTO_TEST_CASE(operating_systems_and_features_have_one_spelling) {
   BOOST_TEST(NormalisePlatform({.architecture = "amd64", .os = "macOS"}).os == "darwin");
   BOOST_TEST(NormalisePlatform({.architecture = "amd64", .os = "Windows"}).os == "windows");
@@ -141,39 +128,7 @@ std::string ErrorOf(const std::string& json, ErrorCode code = ErrorCode::kInvali
   return index.error().message;
 }
 
-// KEP-4216, "Summary": the index of the image Python, the first text of the file.
-std::string TheKepsIndex() {
-  std::ifstream in(WAYBILL_FIXTURES "/texts/image-indexes.jsonl");
-  std::string line;
-  for (int i = 0; i < 3; ++i) std::getline(in, line);
-  return nlohmann::json::parse(line)["in"];
-}
-
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(chooses_from_the_index_of_the_kep) {
-  const auto index = Decode(TheKepsIndex());
-  const auto begins = [&](const std::string& host, const std::string& os_version = "") {
-    Platform platform = ParsePlatform(host).value();
-    platform.os_version = os_version;
-    const auto manifest = ManifestFor(index, platform);
-    return manifest ? manifest->digest.substr(0, 15) : "none";
-  };
-  BOOST_TEST(begins("linux/amd64") == "sha256:8a164692");
-  BOOST_TEST(begins("linux/amd64/v3") == "sha256:8a164692");
-  BOOST_TEST(begins("linux/arm") == "sha256:ea4f4ff1");
-  BOOST_TEST(begins("linux/arm/v6") == "sha256:ceac4b5b");
-  BOOST_TEST(begins("linux/aarch64") == "sha256:20d0d27b");
-  BOOST_TEST(begins("linux/arm64/v9.2") == "sha256:20d0d27b");
-  BOOST_TEST(begins("linux/386") == "sha256:717a9c1b");
-  BOOST_TEST(begins("linux/s390x") == "sha256:f265d2f3");
-  BOOST_TEST(begins("linux/riscv64") == "none");
-  BOOST_TEST(begins("windows/amd64", "10.0.20348") == "sha256:53c5f0dd");
-  BOOST_TEST(begins("windows/amd64", "10.0.26100") == "sha256:53c5f0dd");
-  BOOST_TEST(begins("windows/amd64", "10.0.17763") == "sha256:5981df14");
-  BOOST_TEST(begins("windows/amd64", "10.0.19042") == "none");
-  BOOST_TEST(begins("windows/arm64", "10.0.20348") == "none");
-}
 
 BOOST_AUTO_TEST_CASE(limits) {
   constexpr auto kLimit = ErrorCode::kLimitExceeded;
@@ -218,30 +173,6 @@ BOOST_AUTO_TEST_SUITE_END()
 
 // Lists of images: what only some of them may have (fixtures/texts/image-lists.jsonl has the rest).
 BOOST_AUTO_TEST_SUITE(image_list)
-
-BOOST_AUTO_TEST_CASE(pinned_is_read) {
-  const auto list = Must(DecodeImageList(
-      R"({"images":[{"id":"a","pinned":true},{"id":"b","pinned":false},{"id":"c","pinned":null},{"id":"d"}]})"));
-  BOOST_TEST_REQUIRE(list.size() == 4U);
-  BOOST_TEST(list[0].pinned);
-  for (std::size_t i = 1; i < list.size(); ++i) BOOST_TEST(!list[i].pinned);
-  for (const char* wrong : {R"("pinned":"true")", R"("pinned":1)", R"("Pinned":true)"}) {
-    const auto refused = DecodeImageList(R"({"images":[{"id":"a",)" + std::string(wrong) + "}]}");
-    BOOST_TEST_REQUIRE(!refused.has_value(), wrong);
-    BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
-  }
-}
-
-BOOST_AUTO_TEST_CASE(a_size_is_read_or_unknown) {
-  const auto list = Must(DecodeImageList(
-      R"({"images":[{"id":"a","size":"636128"},{"id":"b","size":18446744073709551615},{"id":"c"},
-          {"id":"d","size":"-1"},{"id":"e","size":"1 MB"},{"id":"f","size":{}},{"id":"g","size":""},
-          {"id":"h","size":"18446744073709551616"}]})"));
-  BOOST_TEST_REQUIRE(list.size() == 8U);
-  BOOST_TEST(list[0].bytes == 636128U);
-  BOOST_TEST(list[1].bytes == 18446744073709551615U);
-  for (std::size_t i = 2; i < list.size(); ++i) BOOST_TEST(list[i].bytes == 0U, list[i].id);
-}
 
 BOOST_AUTO_TEST_CASE(a_list_of_preloaded_images_may_lack_ids_but_not_names) {
   const std::string without_ids =
@@ -345,20 +276,6 @@ BOOST_AUTO_TEST_CASE(containerds_fallbacks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(spellings_do_not_matter) {
-  BOOST_TEST(Chosen({Manifest("a", Platform{.architecture = "X86_64", .os = "Linux"})},
-                    Read("linux/amd64")) == "a");
-  BOOST_TEST(Chosen({"linux/arm64"}, "linux/aarch64/v8") == "linux/arm64");
-  BOOST_TEST(Chosen({"linux/arm/7"}, "linux/armhf") == "linux/arm/7");
-}
-
-BOOST_AUTO_TEST_CASE(of_equals_the_first) {
-  const std::vector<ManifestDescriptor> index = {Manifest("a", Read("linux/386")),
-                                                 Manifest("b", Read("linux/amd64")),
-                                                 Manifest("c", Read("linux/x86_64/v1"))};
-  BOOST_TEST(Chosen(index, Read("linux/amd64")) == "b");
-}
-
 BOOST_AUTO_TEST_CASE(hostile_variants_have_no_fallbacks) {
   for (const std::string variant : {"v99999999999999999999", "v4294967295", "v0", "v", "x", "v8x",
                                     "v9.", "v9.x", "v.9", "v9.10", "v-1", "7.1.1.1"}) {
@@ -417,15 +334,6 @@ BOOST_AUTO_TEST_CASE(windows_image_without_a_version_comes_last) {
   BOOST_TEST(Chosen(index, "windows/amd64 10.0.17763") == index[1]);
   BOOST_TEST(Chosen(index, "windows/amd64 10.0.20348") == index[0]);
   BOOST_TEST(Chosen(index, "windows/amd64") == index[0]);
-}
-
-BOOST_AUTO_TEST_CASE(windows_platform_without_a_version_chooses_no_version) {
-  const auto manifest = ManifestFor(Index({"windows/amd64 10.0.17763.1"}), Read("windows/amd64"));
-  BOOST_REQUIRE(!manifest);
-  BOOST_TEST((manifest.error().code == ErrorCode::kNotFound));
-  BOOST_TEST(manifest.error().message ==
-             "no manifest for windows/amd64; the index offers windows/amd64 10.0.17763.1");
-  BOOST_TEST(manifest.error().hint.find("OS version") != std::string::npos);
 }
 
 // KEP-4216, "Motivation": an image for the utility VM, on a newer host.

@@ -113,12 +113,6 @@ void CheckProblem(const PullSources& sources, const std::string& part) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(names) {
-  BOOST_TEST(WordOf(VerifiedBy::kUnknown) == "unknown");
-  BOOST_TEST(WordOf(VerifiedBy::kGuest) == "guest");
-  BOOST_TEST(!HasWord(static_cast<VerifiedBy>(4)));
-}
-
 // --- containerd's hosts.toml ---------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(without_other_hosts_it_is_the_registry) {
@@ -227,17 +221,6 @@ BOOST_AUTO_TEST_CASE(which_folder_counts) {
   std::filesystem::remove_all(node.At("/etc/containerd/certs.d/_default"));
   node.Has("/etc/docker/certs.d/docker.io/hosts.toml", "server = \"c.test\"\n");
   BOOST_TEST(Text(node.Of("nginx")) == "mirror: c.test");
-}
-
-BOOST_AUTO_TEST_CASE(says_where) {
-  Node node;
-  node.Runs("containerd v2.4.2").Has("/etc/containerd/config.toml", "");
-  node.Has(kHosts, "# ours\n\n[host.\"http://localhost:5000\"]\n");
-  const PullSources sources = node.Of(kImage);
-  BOOST_TEST(sources.registry == "registry.example.com");
-  BOOST_REQUIRE(sources.others.size() == 1U);
-  BOOST_TEST(sources.others[0].where == kHosts + ", line 3");
-  BOOST_TEST(sources.others[0].open_because.find("on this node") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(what_can_not_be_understood_is_never_the_registry) {
