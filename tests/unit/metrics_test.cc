@@ -103,48 +103,6 @@ BOOST_AUTO_TEST_CASE(decisions_are_counted_by_reason) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(only_a_live_owner_has_the_kubelets_names, ClosedStore) {
-  store.Pull(kImage, kRef, NodeWide());
-  static_cast<void>(store.Check(kImage, kRef));
-  auto owners = Series(*store);
-  BOOST_TEST(owners.at("waybill_live_owner") == 1);
-  BOOST_TEST(
-      owners.at(
-          "kubelet_imagemanager_image_mustpull_checks_total{result=\"credentialRecordFound\"}") ==
-      1);
-  BOOST_TEST(owners.at("kubelet_imagemanager_ondisk_pulledrecords") == 1);
-  store.Stop();  // a process opens a store once
-  const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  auto observed = Series(*observer);
-  BOOST_TEST(observed.at("waybill_live_owner") == 0);
-  BOOST_TEST(observed.at("waybill_records{runtime_handler=\"(default)\"}") == 1);
-  BOOST_TEST(owners.at("waybill_decisions_total{reason=\"nodePodsAccessible\"}") == 1);
-  BOOST_TEST(!observed.contains("waybill_decisions_total{reason=\"nodePodsAccessible\"}"));
-  BOOST_TEST(owners.contains("waybill_last_opening_timestamp_seconds"));
-  BOOST_TEST(!observed.contains("waybill_last_opening_timestamp_seconds"));
-  for (const auto& [name, value] : observed) {
-    BOOST_TEST(!name.starts_with("kubelet_"), name);
-    BOOST_TEST(owners.contains(name), name);
-  }
-}
-
-BOOST_FIXTURE_TEST_CASE(a_store_that_cannot_be_read_has_no_gauges, ClosedStore) {
-  store.Pull(kImage, kRef, NodeWide());
-  static_cast<void>(store.Check(kImage, kRef));
-  Must(store->Close());
-  const auto series = Series(*store);
-  BOOST_TEST(series.at("waybill_store_readable") == 0);
-  BOOST_TEST(
-      series.at(
-          "kubelet_imagemanager_image_mustpull_checks_total{result=\"credentialRecordFound\"}") ==
-      1);
-  for (const auto& [name, value] : series) {
-    BOOST_TEST(name.find("ondisk") == std::string::npos, name);
-    BOOST_TEST(name.find("waybill_records") == std::string::npos, name);
-    BOOST_TEST(name.find("waybill_distrust") == std::string::npos, name);
-  }
-}
-
 BOOST_AUTO_TEST_CASE(pulls_are_counted_by_outcome_and_class) {
   for (const Mode rules : kBothRules) {
     ScratchStore store(rules);
@@ -343,22 +301,6 @@ BOOST_AUTO_TEST_CASE(the_ratio_is_that_of_the_kep) {
   BOOST_TEST(ReverificationRatio(requests).value() == 0.25);
 }
 
-BOOST_AUTO_TEST_CASE(changes_that_cannot_be_written_are_counted) {
-  const TempDir scratch;
-  NodeStoreOptions options = OptionsIn(scratch.path());
-  options.map_bytes = std::uint64_t{1} << 20U;
-  const auto store = Must(NodeStore::Open(options));
-  // What asks for too much is the caller's mistake.
-  BOOST_TEST(!store->PutRecord({std::string(kMaxImageRefBytes + 1, 'x'), {}, {}}).has_value());
-  BOOST_TEST(Series(*store).at("waybill_commit_failures_total") == 0);
-  Result<void> put;
-  for (int i = 0; put; ++i) {
-    put = store->PutRecord({std::string(4000, 'x') + std::to_string(i), {}, {}});
-  }
-  BOOST_TEST((put.error().code == ErrorCode::kStoreFull));
-  BOOST_TEST(Series(*store).at("waybill_commit_failures_total") == 1);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(trace)
@@ -401,31 +343,6 @@ std::string Use(std::string image) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_line) {
-  BOOST_TEST(TraceHeaderLine("owner") == "{\"waybill_trace\":1,\"source\":\"owner\"}\n");
-  BOOST_TEST(TraceLine(Full()) ==
-             "{\"time\":\"2026-11-30T00:53:20.123Z\",\"event\":\"use\","
-             "\"image\":\"registry.example.com/team/app:1\",\"ref\":\"sha256:0123\","
-             "\"handler\":\"kata\",\"namespace\":\"team-a\","
-             "\"credentials\":[\"0123456789abcdef\",\"fedcba9876543210\"],"
-             "\"reason\":\"secretHashMatches\",\"mustPull\":false,\"bytes\":123456789012,"
-             "\"tookMs\":1200}\n");
-}
-
-BOOST_AUTO_TEST_CASE(each_event_comes_back) {
-  for (int kind = 0; !TraceKindName(static_cast<TraceEvent::Kind>(kind)).empty(); ++kind) {
-    TraceEvent event{.kind = static_cast<TraceEvent::Kind>(kind), .time_ms = -1 - kind};
-    auto again = ParseTraceLine(TraceLine(event));
-    BOOST_REQUIRE_MESSAGE(again.has_value(), TraceLine(event));
-    BOOST_TEST((*again == event));
-    event = Full();
-    event.kind = static_cast<TraceEvent::Kind>(kind);
-    again = ParseTraceLine(TraceLine(event));
-    BOOST_REQUIRE(again);
-    BOOST_TEST((*again == event));
-  }
-}
-
 BOOST_AUTO_TEST_CASE(the_longest_event_fits_a_line) {
   TraceEvent event = Full();
   event.image.assign(kMaxImageBytes, '<');
@@ -451,14 +368,6 @@ BOOST_AUTO_TEST_CASE(a_size_that_no_image_has_is_unknown) {
   const auto again = ParseTraceLine(TraceLine(event));
   BOOST_REQUIRE(again);
   BOOST_TEST(!again->bytes.has_value());
-}
-
-BOOST_AUTO_TEST_CASE(fields_of_later_versions_are_ignored) {
-  const auto event = ParseTraceLine(
-      R"({"time":"1970-01-01T00:00:01Z","event":"removed","ref":"sha256:1","node":{"a":[1]}})");
-  BOOST_REQUIRE(event);
-  BOOST_TEST(event->time_ms == 1000);
-  BOOST_TEST(event->ref == "sha256:1");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_named) {
@@ -503,27 +412,6 @@ BOOST_AUTO_TEST_CASE(parts_are_read_from_the_oldest_on) {
   BOOST_TEST(Images(*reader) == std::vector<std::string>({"a", "b", "c", "d"}));
   BOOST_TEST(reader->events() == 4U);
   BOOST_TEST(reader->where() == path + ":2");
-}
-
-BOOST_AUTO_TEST_CASE(a_part_under_two_names_is_read_once) {
-  const testing::TempDir directory;
-  const std::string path = directory / "node.trace";
-  WriteFile(path, TraceHeaderLine("owner") + Use("a"));
-  std::filesystem::create_hard_link(path, path + ".1");
-  auto reader = TraceReader::Open(path);
-  BOOST_REQUIRE(reader);
-  BOOST_TEST(Images(*reader) == std::vector<std::string>({"a"}));
-}
-
-BOOST_AUTO_TEST_CASE(what_breaks_off) {
-  const testing::TempDir directory;
-  const std::string path = directory / "node.trace";
-  WriteFile(path + ".1", TraceHeaderLine("owner") + Use("a") + Use("b").substr(0, 20));
-  WriteFile(path, "");
-  auto reader = TraceReader::Open(path);
-  BOOST_REQUIRE(reader);
-  BOOST_TEST(Images(*reader) == std::vector<std::string>({"a"}));
-  BOOST_TEST(reader->cut_lines() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_file_and_line) {

@@ -233,12 +233,6 @@ BOOST_AUTO_TEST_CASE(of_lists_only_changes_are_written) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_list_that_was_tried_is_not_there) {
-  Traced node;
-  node.List({{.id = "sha256:a"}}, {.dry_run = true});
-  BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"start"}));
-}
-
 BOOST_AUTO_TEST_CASE(a_record_that_is_put_shows_its_new_credentials) {
   Traced node;
   ImagePulledRecord record{.image_ref = kRef};
@@ -286,21 +280,6 @@ BOOST_AUTO_TEST_CASE(each_part_has_the_images_of_its_time) {
   const std::size_t image = newest.find("\"event\":\"image\"");
   BOOST_TEST(image != std::string::npos);
   BOOST_TEST(newest.find("\"event\":\"image\"", image + 1) == std::string::npos);
-}
-
-BOOST_AUTO_TEST_CASE(fewer_files_than_before) {
-  Traced node({.max_file_bytes = 256 << 10, .files = 1});
-  for (const char* part : {"node.trace.1", "node.trace.2"}) {
-    std::ofstream(node / part) << TraceHeaderLine("owner");
-  }
-  for (int round = 0; round < 4; ++round) {
-    static_cast<void>(node.Decide(900));
-    node.Stop();
-    node.Start();
-  }
-  node.Stop();
-  BOOST_TEST(!std::filesystem::exists(node / "node.trace.1"));
-  BOOST_TEST(!std::filesystem::exists(node / "node.trace.2"));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_trace_stays_as_it_is) {
@@ -366,25 +345,6 @@ BOOST_AUTO_TEST_CASE(a_trace_has_one_writer) {
   BOOST_TEST(store->recovery_report().warnings[0].find("another process writes the trace") !=
              std::string::npos);
   BOOST_TEST(node.store().recovery_report().warnings.empty());
-}
-
-BOOST_AUTO_TEST_CASE(a_line_that_was_cut_short_ends_a_part) {
-  Traced node;
-  node.Stop();
-  std::ofstream(node.path(), std::ios::app) << "{\"time\":\"20";
-  node.Start();
-  BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"start", "start"}));
-  BOOST_TEST(std::filesystem::exists(node.path().string() + ".1"));
-}
-
-BOOST_AUTO_TEST_CASE(a_file_that_was_taken_away_is_made_anew) {
-  Traced node;
-  PullIt(node.store());
-  // Until that is written.
-  node.AwaitWritten(3);
-  std::filesystem::rename(node.path(), node / "taken");
-  PullIt(node.store());
-  BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"pullBegun", "pulled"}));
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_is_emptied_or_cut_off_under_its_owner_stays_a_trace) {
@@ -464,16 +424,6 @@ BOOST_AUTO_TEST_CASE(a_decision_allocates_nothing_for_it) {
   const std::size_t after = testing::AllocationsOfThread();
   BOOST_TEST(after == before);
   BOOST_TEST(node.Events().size() == 3U + 101U);
-}
-
-BOOST_AUTO_TEST_CASE(decisions_of_many_threads) {
-  Traced node;
-  PullIt(node.store());
-  BOOST_TEST(testing::InThreads(4, [&](std::size_t) { node.Decide(2000, Pod({Secret()})); }) == 0U);
-  const std::uint64_t dropped = node.EventsThatAre("dropped");
-  const auto events = node.Events();
-  // Whatever the buffer had no room for was counted.
-  BOOST_TEST(events.size() + dropped == 3U + 8000U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
