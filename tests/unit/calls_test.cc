@@ -92,13 +92,6 @@ BOOST_FIXTURE_TEST_CASE(
   BOOST_TEST(Must(Must(NodeStore::Open(options))->ListRuntimeHandlers()).empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(an_observer_makes_no_dry_run, ClosedStore) {
-  store.Stop();
-  const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  ExpectError(observer->CollapseRuntimeHandlers({.allow_empty = true, .dry_run = true}),
-              ErrorCode::kNotOwner);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 // A store that may be older than its witness: it shows what is in it, and opens nothing.
@@ -180,22 +173,6 @@ BOOST_FIXTURE_TEST_CASE(no_list_and_no_operator_opens_a_damaged_record, ClosedSt
     Must(store->ObserveImages({.images = {listed}, .token = token, .complete = true}));
     BOOST_TEST(store.Check(kImage, id).pull);
   }
-}
-
-BOOST_FIXTURE_TEST_CASE(an_observer_asks_by_handler_too, ClosedStore) {
-  Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
-  Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
-                                WithSecret(kSecretA)));
-  store.Stop();
-  auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  BOOST_TEST(!DecisionOf(*observer, {.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
-                         Pod(kSecretA))
-                  .pull);
-  BOOST_TEST(DecisionOf(*observer, {.image = kImage, .image_ref = kRef}, Pod(kSecretA)).pull);
-  BOOST_TEST(DecisionOf(*observer, {.image = kImage, .image_ref = kRef, .runtime_handler = "runsc"},
-                        Pod(kSecretA))
-                 .pull);
-  BOOST_TEST(Must(observer->ListRuntimeHandlers()).size() == 2U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

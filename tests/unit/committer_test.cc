@@ -10,7 +10,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -281,18 +280,6 @@ BOOST_FIXTURE_TEST_CASE(a_snapshot_that_a_decision_left_pins_no_pages, ClosedSto
   BOOST_TEST(churn() == before);
 }
 
-BOOST_AUTO_TEST_CASE(uuids_decode_to_what_they_encode_from) {
-  std::array<std::uint8_t, 16> bytes{};
-  for (unsigned first = 0; first < 256; ++first) {
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      bytes.at(i) = static_cast<std::uint8_t>(first + 37 * i);
-    }
-    std::array<std::uint8_t, 16> decoded{};
-    BOOST_TEST(internal::DecodeUuid(internal::EncodeUuid(bytes), decoded));
-    BOOST_TEST(decoded == bytes, boost::test_tools::per_element());
-  }
-}
-
 BOOST_AUTO_TEST_CASE(what_is_no_uuid_is_refused_whatever_byte_is_wrong_where) {
   const std::string sound = "0123abcd-89ef-4567-9abc-def012345678";
   std::array<std::uint8_t, 16> ignored{};
@@ -430,15 +417,6 @@ BOOST_FIXTURE_TEST_CASE(an_owner_has_its_slots_and_no_more, ClosedStore) {
     Must(store->PutIntent({.image = "registry.example.com/other:v1"}));
   }
   CheckAnswers(*store);
-}
-
-BOOST_FIXTURE_TEST_CASE(an_observer_that_came_before_has_its_slots, ClosedStore) {
-  store.Pull(kImage, kRef, WithSecret(kSecretA));
-  store.Stop();
-  SlotTaker taker(store.directory());
-  const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  taker.Take();
-  CheckAnswers(*observer);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_observer_that_comes_too_late_is_refused, ClosedStore) {

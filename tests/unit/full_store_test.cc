@@ -140,26 +140,6 @@ BOOST_AUTO_TEST_CASE(whatever_a_full_store_took_it_can_still_delete) {
   }
 }
 
-// Every page of the table is touched: more than a full store can copy in one transaction.
-BOOST_AUTO_TEST_CASE(every_other_record_of_a_full_store_can_be_pruned) {
-  for (const Mode rules : kBothRules) {
-    const TempDir scratch;
-    FakeClock clock;
-    NodeStoreOptions options = SmallStore(scratch, clock, 8 * kMiB);
-    options.rules = rules;
-    const auto store = Must(NodeStore::Open(options));
-    const std::vector<std::string> refs = Fill(*store, 'a', 1000);
-    BOOST_TEST(refs.size() > 3000U);
-    const std::vector<ListedImage> listed = EveryOther(refs);
-    const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginList())));
-    BOOST_TEST(pruned.examined == refs.size());
-    BOOST_TEST(pruned.kept_in_list == listed.size());
-    BOOST_TEST(pruned.removed == refs.size() - listed.size());
-    BOOST_TEST(Must(store->ListRecords()).size() == listed.size());
-    BOOST_TEST(Must(store->Verify()).sound);
-  }
-}
-
 // Large values first: a single one would use up the reserve for deletions.
 BOOST_AUTO_TEST_CASE(no_single_change_takes_what_deletions_need) {
   const TempDir scratch;
@@ -269,20 +249,6 @@ BOOST_AUTO_TEST_CASE(a_list_that_a_full_store_has_no_room_for_changes_nothing) {
   list.token = Must(store->BeginList());
   // No list had the records that went, so the images may be theirs.
   BOOST_TEST(Must(store->ObserveImages(list)).closed == 200U);
-  BOOST_TEST(Must(store->Verify()).sound);
-}
-
-// What a list stores lies side by side: its values share most pages.
-BOOST_AUTO_TEST_CASE(a_long_list_takes_no_more_room_than_it_needs) {
-  const TempDir scratch;
-  FakeClock clock;
-  const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, 4 * kMiB)));
-  for (std::size_t i = 0; i < 500; ++i) {
-    Must(store->PutRecord({.image_ref = "ref-" + std::to_string(i)}));
-  }
-  ImageList list{.images = ImagesWithDigests(0, 1500, 2)};
-  list.token = Must(store->BeginList());
-  BOOST_TEST(Must(store->ObserveImages(list)).listed == 1500U);
   BOOST_TEST(Must(store->Verify()).sound);
 }
 

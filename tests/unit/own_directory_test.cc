@@ -10,7 +10,6 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <stdexcept>
@@ -134,32 +133,6 @@ BOOST_AUTO_TEST_CASE(what_is_left_of_a_store_and_an_empty_file_system_take_one) 
     const auto opened = NodeStore::Open(scene.Options());
     BOOST_TEST(opened.has_value(), (opened ? "" : opened.error().ToString()));
   }
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-// How a new database is put in place.
-BOOST_AUTO_TEST_SUITE(new_database)
-
-// A lone lock.mdb shows that data.mdb was lost. If it were removed before the new database is in
-// place, a crash in between would let the next store be trusted.
-BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_place) {
-  const TempDir scratch;
-  const std::filesystem::path directory = scratch / "store";
-  std::filesystem::create_directory(directory);
-  WriteFile(directory / "lock.mdb", "");
-  internal::NewDatabase made;
-  made.map_bytes = kDefaultMapBytes;
-  made.identity = Must(internal::NewIdentity(FakeClock().Now()));
-  Must(internal::PrepareDatabase(directory, made));
-  std::filesystem::remove(directory / "new.tmp" / "data.mdb");
-  BOOST_TEST(!internal::InstallDatabase(directory, made));
-  BOOST_TEST(std::filesystem::exists(directory / "lock.mdb"));
-
-  Must(internal::PrepareDatabase(directory, made));
-  Must(internal::InstallDatabase(directory, made));
-  BOOST_TEST(std::filesystem::exists(directory / "data.mdb"));
-  BOOST_TEST(!std::filesystem::exists(directory / "lock.mdb"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -430,18 +403,6 @@ BOOST_AUTO_TEST_CASE(a_file_that_can_not_be_opened_now_is_not_skipped) {
     BOOST_TEST((file.hint_code == Hint::kNone));
     BOOST_TEST(file.hint.find("LimitNOFILE=") != std::string::npos, file.hint);
   }
-}
-
-BOOST_AUTO_TEST_CASE(nobody_is_told_to_take_what_is_anothers) {
-  const MemoryDir scratch;
-  if (geteuid() != 0) return;  // only root can give a directory away
-  std::filesystem::create_directory(scratch / "store");
-  if (chown((scratch / "store").c_str(), 65534, 65534) != 0) {
-    throw std::runtime_error("chown failed");
-  }
-  const auto opened = NodeStore::Open(OptionsIn(scratch.path()));
-  BOOST_REQUIRE(!opened);
-  BOOST_TEST(opened.error().hint.starts_with("run as user 65534"), opened.error().hint);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

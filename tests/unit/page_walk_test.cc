@@ -91,59 +91,6 @@ BOOST_FIXTURE_TEST_CASE(a_free_list_with_overflow_pages_is_followed, WrittenByLm
   BOOST_TEST(WalkPath(dir / "data.mdb").result.free_pages > 2000U);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_large_transaction_that_spills_and_is_aborted_leaves_a_sound_file,
-                        WrittenByLmdb) {
-  CommitMany(store, kTables[1], 0, 2000, true, 288, model);
-  {
-    const RawTxn txn(store);
-    const MDB_dbi dbi = txn.Table(kTables[1]);
-    std::string value(64000, 'x');
-    for (unsigned i = 0; i < 1500; ++i) {
-      std::string key = std::to_string(500000000 + i) + "-------";
-      MDB_val key_val{key.size(), key.data()};
-      MDB_val value_val{value.size(), value.data()};
-      const int code = mdb_put(txn.get(), dbi, &key_val, &value_val, 0);
-      if (code == MDB_TXN_FULL || code == MDB_MAP_FULL) break;
-      CheckLmdb(code, "put");
-    }
-  }
-  RequireSound(dir, model);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_fresh_store_and_its_first_commits_are_told_apart, WrittenByLmdb) {
-  const auto fresh = WalkPath(dir / "data.mdb").result;
-  BOOST_TEST(fresh.sound);
-  BOOST_TEST(fresh.fresh);
-  BOOST_TEST(!fresh.meta[0].rooted);
-  for (unsigned id = 1; id < 5; ++id) {
-    CommitMany(store, kTables[1], id, 1, true, 64, model);
-    const auto result = WalkPath(dir / "data.mdb").result;
-    BOOST_TEST(result.sound);
-    BOOST_TEST(!result.fresh);
-    BOOST_TEST(result.newer_meta == static_cast<int>(id % 2));
-    BOOST_TEST(result.meta[id % 2].txn_id == id);
-    BOOST_TEST(result.meta[(id + 1) % 2].txn_id == id - 1);
-    BOOST_TEST(result.meta[(id + 1) % 2].rooted == (id > 1));
-  }
-}
-
-BOOST_AUTO_TEST_CASE(copies_are_sound) {
-  TempDir dir;
-  TempDir plain;
-  TempDir compact;
-  RawModel model;
-  RawStore store(dir.path());
-  RawChanger changer(7, kTables, {});
-  for (int i = 0; i < 200; ++i) changer.Commit(store, model);
-  CheckLmdb(mdb_env_copy2(store.env(), plain.path().c_str(), 0), "copy");
-  CheckLmdb(mdb_env_copy2(store.env(), compact.path().c_str(), MDB_CP_COMPACT), "compact copy");
-  RequireSound(plain, model);
-  RequireSound(compact, model);
-  const auto result = WalkPath(compact / "data.mdb").result;
-  BOOST_TEST(result.meta[0].txn_id == 0U);
-  BOOST_TEST(result.meta[1].txn_id == 1U);
-}
-
 BOOST_AUTO_TEST_CASE(a_file_longer_than_its_pages_or_without_its_last_free_pages_is_sound) {
   TempDir dir;
   RawModel model;
@@ -171,21 +118,6 @@ BOOST_AUTO_TEST_CASE(a_file_longer_than_its_pages_or_without_its_last_free_pages
     ++removed;
   }
   BOOST_TEST(removed > 0U);
-}
-
-BOOST_AUTO_TEST_CASE(files_that_are_no_store_are_results) {
-  TempDir dir;
-  WriteFile(dir / "data.mdb", "");
-  const auto empty = WalkPath(dir / "data.mdb").result;
-  BOOST_TEST(empty.empty_file);
-  BOOST_TEST(!empty.sound);
-  for (const std::size_t size : {1U, 15U, 151U, 152U, 4095U, 4096U, 4248U, 8192U, 20000U}) {
-    WriteFile(dir / "data.mdb", std::string(size, '\xff'));
-    const auto result = WalkPath(dir / "data.mdb").result;
-    BOOST_TEST(!result.sound);
-    BOOST_TEST(!result.empty_file);
-    BOOST_TEST(result.newer_meta == -1);
-  }
 }
 
 // Violations that LMDB itself ignores, or does not notice at once.
