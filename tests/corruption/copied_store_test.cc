@@ -169,17 +169,6 @@ BOOST_AUTO_TEST_CASE(so_does_whatever_else_opens_one) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_live_original_goes_on) {
-  store.Start();
-  store.Pull(kImage, kRef2, NodeWide());
-  Copied();
-  Change(copy);
-  store.Pull(kImage, kRef2, WithSecret(kSecretB));
-  Change(copy);
-  store.Restart();
-  BOOST_TEST(!store->recovery_report().distrustful);
-}
-
 // Both went on from one commit: how far each is tells nothing of what was forgotten in the other.
 BOOST_AUTO_TEST_CASE(a_copy_beside_which_the_original_goes_on_is_an_older_one) {
   enum class With { kRemembered, kNone, kOwn };
@@ -265,20 +254,6 @@ BOOST_AUTO_TEST_CASE(a_command_takes_no_witness_over) {
   CheckOwns(copy);
 }
 
-// It reads the witness, so it knows.
-BOOST_AUTO_TEST_CASE(a_copy_that_is_behind_the_original_is_distrustful) {
-  Copied();
-  store.Start();
-  Rotate();
-  store.Stop();
-  ExpectError(NodeStore::Observe({.directory = copy}), ErrorCode::kDamaged);
-  const Tree outside = Outside();
-  const OpeningReport report = Change(copy);
-  BOOST_TEST(report.distrustful);
-  BOOST_TEST(report.records_without_credentials == 1U);
-  BOOST_TEST((Outside() == outside));
-}
-
 BOOST_AUTO_TEST_CASE(a_directory_under_another_name_keeps_its_witness) {
   const fs::path renamed = store.scratch() / "renamed";
   fs::rename(store.directory(), renamed);
@@ -324,26 +299,6 @@ BOOST_AUTO_TEST_CASE(another_store_in_the_originals_place_is_none) {
   fs::remove_all(store.directory());
   Change(store.directory(), Witness::None());
   CheckOwns(copy);
-}
-
-BOOST_AUTO_TEST_CASE(an_older_copy_in_the_originals_place_is_caught) {
-  Copied();
-  store.Start();
-  Rotate();
-  store.Stop();
-  for (const bool renamed : {true, false}) {
-    if (renamed) {
-      fs::rename(store.directory(), store.scratch() / "aside");
-    } else {
-      fs::remove_all(store.directory());
-    }
-    Copy(copy, store.directory());
-    store.Start();
-    BOOST_TEST(store->recovery_report().distrustful);
-    BOOST_TEST(store->recovery_report().copy_of.empty());
-    BOOST_TEST(Pulls(kThief));
-    store.Stop();
-  }
 }
 
 // docs/limits.md: a copy has no witness. Its commit.mark still tells.

@@ -11,11 +11,8 @@
 #include "store/engine/database/tables.h"
 #include "store/engine/lmdb/check/page_format.h"
 #include "tests/corruption/scene.h"
-#include "tests/support/damage.h"
 #include "tests/support/draw.h"
 #include "tests/support/good_in_child.h"
-#include "tests/support/in_threads.h"
-#include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/store_fixture.h"
@@ -160,7 +157,7 @@ BOOST_FIXTURE_TEST_CASE(a_free_list_with_impossible_pages_is_damage, Scene) {
   BOOST_TEST(Pulls(kThief));
 }
 
-// --- Rules 14 to 16
+// --- Rule 14
 
 BOOST_FIXTURE_TEST_CASE(rule_14_every_value_is_aligned, ClosedStore) {
   std::mt19937_64 random(SeedOfThisRun());
@@ -192,62 +189,6 @@ BOOST_FIXTURE_TEST_CASE(rule_14_every_value_is_aligned, ClosedStore) {
   });
   BOOST_TEST(seen > 400U);
   BOOST_TEST(overflow > 5U);
-}
-
-BOOST_FIXTURE_TEST_CASE(rule_15_no_flip_in_an_envelope_passes, ClosedStore) {
-  for (int i = 0; i < 6; ++i) store.Pull(ImageOf(i), RefOf(i), Usual(i));
-  Must(store->PutIntent({.image = ImageOf(1)}));
-  store.Stop();
-  const fs::path database = store.directory() / "data.mdb";
-  const std::string sound = ReadFile(database);
-  std::vector<std::size_t> envelopes;
-  ForEachValue(store.directory(), [&](std::string_view, MDB_val, MDB_val value) {
-    if (value.mv_size == 48) return;
-    const std::string bytes(static_cast<const char*>(value.mv_data), value.mv_size);
-    // The newest of perhaps several copies is flipped with the others: all of them.
-    for (const std::size_t at : PlacesOf(sound, bytes)) envelopes.push_back(at);
-  });
-  BOOST_TEST(envelopes.size() >= 10U);
-  std::size_t caught_envelopes = 0;
-  for (const std::size_t envelope : envelopes) {
-    std::size_t caught = 0;
-    for (std::size_t bit = 0; bit < 64; ++bit) {
-      std::string bytes = sound;
-      FlipBit(bytes, envelope * 8 + bit);
-      WriteFile(database, bytes);
-      if (!InspectPath(database).sound) ++caught;
-    }
-    // None, where the copy lies in a free page.
-    BOOST_TEST((caught == 64 || caught == 0), "at " << envelope << ": " << caught);
-    if (caught == 64) ++caught_envelopes;
-  }
-  BOOST_TEST(caught_envelopes >= 10U);
-}
-
-BOOST_AUTO_TEST_CASE(rule_16_a_record_with_one_secret_is_small) {
-  const int records = Thorough() ? 100'000 : 20'000;
-  constexpr int kThreads = 32;
-  const TempDir dir;
-  NodeStoreOptions options{.directory = dir / "store", .witness = Witness::None()};
-  auto store = Must(NodeStore::Open(options));
-  const std::size_t failed = InThreads(kThreads, [&](std::size_t thread) {
-    for (int i = static_cast<int>(thread); i < records; i += kThreads) {
-      Must(store->RecordImagePulled({.image = ImageOf(i), .image_ref = RefOf(i)}, Usual(i)));
-    }
-  });
-  BOOST_REQUIRE(failed == 0U);
-  const StoreCounts statistics = Must(store->GetStatistics());
-  BOOST_TEST(statistics.records == static_cast<std::uint64_t>(records));
-  const std::uint64_t bytes = statistics.used_bytes / statistics.records;
-  BOOST_TEST_MESSAGE(bytes << " bytes a record");
-  BOOST_TEST(bytes <= 560U);
-  store.reset();
-  std::size_t largest = 0;
-  ForEachValue(dir / "store", [&](std::string_view table, MDB_val, MDB_val value) {
-    if (table == "images---------1") largest = std::max(largest, value.mv_size);
-  });
-  BOOST_TEST_MESSAGE("the largest value: " << largest);
-  BOOST_TEST(largest <= 320U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,7 @@
 #include "store/api/maintenance.h"
 #include "store/engine/recovery/witness.h"
 #include "tests/corruption/scene.h"
+#include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/tree.h"
@@ -103,20 +104,6 @@ BOOST_AUTO_TEST_CASE(every_older_file_without_a_witness_that_can_be_read_opens_n
       store.Stop();
     }
   }
-}
-
-// As an older waybill's store that is damaged as well.
-BOOST_AUTO_TEST_CASE(a_damaged_file_with_the_witness_removed_keeps_no_credentials) {
-  const std::string older = History().front();
-  PutBack(older);
-  WriteFile(database(), FlipUntil(database(), "a value of table images---------1 does not verify"));
-  fs::remove(store.witness());
-  store.Start();
-  const OpeningReport& report = store->recovery_report();
-  BOOST_TEST(report.set_aside);
-  BOOST_TEST(report.records_without_credentials == report.records_carried);
-  BOOST_TEST(Pulls(kThief));
-  BOOST_TEST(Pulls(kSecretA));
 }
 
 BOOST_AUTO_TEST_CASE(removed_or_replaced_under_an_owner_that_is_idle_or_writes) {
@@ -237,6 +224,16 @@ std::vector<std::string> Unfinished(const std::string& whole) {
           whole.substr(0, whole.size() - 1)};
 }
 
+// What no owner left: another text, more than one line, and each byte changed.
+std::vector<std::string> NoLines(const std::string& whole) {
+  std::vector<std::string> contents = {"garbage\n", whole + whole, std::string(1 << 20, 'x')};
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    contents.push_back(whole);
+    FlipBit(contents.back(), at * 8);
+  }
+  return contents;
+}
+
 BOOST_AUTO_TEST_CASE(one_that_was_never_completed_is_made_anew) {
   store.Stop();
   const std::string whole = ReadFile(store.witness());
@@ -260,12 +257,16 @@ BOOST_AUTO_TEST_CASE(one_that_was_never_completed_is_made_anew) {
 }
 
 // It may have been a whole one.
-BOOST_AUTO_TEST_CASE(one_that_is_empty_or_half_there_is_distrusted_and_made_anew) {
+BOOST_AUTO_TEST_CASE(one_that_can_not_be_read_is_distrusted_and_made_anew) {
   store.Stop();
   const std::string whole = ReadFile(store.witness());
   for (const bool is_new : {false, true}) {
     for (const bool remembered : {false, true}) {
-      for (const std::string& content : Unfinished(whole)) {
+      std::vector<std::string> contents = Unfinished(whole);
+      if (remembered && !is_new) {
+        for (const std::string& other : NoLines(whole)) contents.push_back(other);
+      }
+      for (const std::string& content : contents) {
         if (!remembered) OpenAndClose(Witness::None());
         if (is_new) fs::remove_all(store.directory());
         WriteFile(store.witness(), content);

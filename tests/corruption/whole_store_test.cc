@@ -1,7 +1,6 @@
 // A whole store, or a whole file of it, that is lost, replaced, older, or of a newer schema.
 
 #include <boost/test/unit_test.hpp>
-#include <deque>
 #include <filesystem>
 
 #include "migrations/kubelet/kubelet_records.h"
@@ -14,7 +13,6 @@
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/node_store.h"
-#include "tests/support/versions.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 
@@ -140,22 +138,6 @@ BOOST_AUTO_TEST_CASE(an_older_copy_put_back_is_distrustful_and_opens_nothing) {
   CheckTrust();
 }
 
-// Even if only one commit is missing, and its owner was killed as soon as it was acknowledged.
-BOOST_AUTO_TEST_CASE(so_is_one_of_just_before_a_kill) {
-  store.Stop();
-  Child killed([&] {
-    store.Start();
-    CopyAside();
-    Rotate();
-    return raise(SIGKILL);
-  });
-  BOOST_TEST(killed.Wait() == -SIGKILL);
-  PutBack();
-  store.Start();
-  CheckDistrust("the store is older than its witness");
-  BOOST_TEST(Pulls(kThief));
-}
-
 BOOST_AUTO_TEST_CASE(another_store_swapped_in_is_distrustful_and_opens_nothing) {
   ScratchStore other(Mode::kStrict);
   for (int i = 0; i < 8; ++i) other.Pull(kOtherImage, kRef2, NodeWide());
@@ -169,36 +151,6 @@ BOOST_AUTO_TEST_CASE(another_store_swapped_in_is_distrustful_and_opens_nothing) 
   CheckDistrust("tells of another store");
   BOOST_TEST(Pulls(kThief));
   BOOST_TEST(store.Check(kOtherImage, kRef2).pull);
-}
-
-BOOST_AUTO_TEST_CASE(a_witness_that_cannot_be_read_is_distrust) {
-  store.Stop();
-  const std::string sound = ReadFile(store.witness());
-  std::vector<std::string> contents = {"",
-                                       "garbage\n",
-                                       sound + sound,
-                                       sound.substr(0, 40),
-                                       std::string(sound.size(), '\0'),
-                                       std::string(1 << 20, 'x')};
-  for (std::size_t at = 0; at < sound.size(); ++at) {
-    std::string flipped = sound;
-    FlipBit(flipped, at * 8);
-    contents.push_back(flipped);
-  }
-  CopyAside();
-  for (const std::string& content : contents) {
-    PutBack();
-    WriteFile(store.witness(), content);
-    store.Start();
-    BOOST_TEST_CONTEXT("witness " << content.substr(0, 120)) {
-      const bool other = content.size() == sound.size() && content != sound;
-      BOOST_TEST(store->recovery_report().distrustful);
-      BOOST_TEST(store.Check(kImage, kUnknownRef).pull);
-      if (!other) CheckDistrust("can't be read");
-    }
-    store.Stop();
-    BOOST_TEST(Must(internal::ReadMark(store.witness())).line.has_value());
-  }
 }
 
 BOOST_AUTO_TEST_CASE(a_witness_that_is_a_symlink_or_a_directory_is_never_believed) {
@@ -218,45 +170,6 @@ BOOST_AUTO_TEST_CASE(a_witness_that_is_a_symlink_or_a_directory_is_never_believe
 }
 
 // --- A file under a live observer
-
-BOOST_AUTO_TEST_CASE(a_copy_renamed_in_under_live_observers) {
-  store.Stop();
-  CopyAside();
-  store.Start();
-  Rotate();
-  store.Pull(kOtherImage, kRef2, WithSecret(kSecretB));
-  store.Stop();
-  const std::string newer = ReadFile(database());
-  const auto uuid = Must(internal::ReadMark(store.witness())).line.value().uuid;
-  for (const int observers : {1, 2}) {
-    BOOST_TEST_CONTEXT(observers << " observers") {
-      PutBack();
-      Must(internal::WitnessFile::Open(store.witness(), internal::ShutAt(uuid, 1)));
-      std::deque<ChildProcess> children;
-      for (int i = 0; i < observers; ++i) {
-        children.emplace_back([&] { return ServeAsObserver(store.directory()); });
-        BOOST_TEST(children.back().Ask("hash-a") == "no pull");
-        BOOST_TEST(children.back().Ask("hash-a-2") == "pull");
-      }
-      WriteFile(store.scratch() / "copy", newer);
-      fs::rename(store.scratch() / "copy", database());
-      for (ChildProcess& child : children) BOOST_TEST(child.Ask("hash-a") == "pull");
-      if (observers == 1) BOOST_TEST(children[0].Ask("hash-a-2") == "no pull");
-
-      store.Start();
-      BOOST_TEST(!store->recovery_report().set_aside);
-      BOOST_TEST(Must(store->ListRecords()).size() == 2U);
-      BOOST_TEST(Must(store->Verify()).sound);
-      store.Pull(kOtherImage, kRef2, WithSecret(kSecretA));
-      BOOST_TEST(Must(store->ListRecords()).size() == 2U);
-      for (ChildProcess& child : children) {
-        BOOST_TEST(child.Ask("hash-a") == "pull");
-        BOOST_TEST(child.Ask("hash-a-2") == "no pull");
-      }
-      store.Stop();
-    }
-  }
-}
 
 // --- A newer schema
 
@@ -357,35 +270,6 @@ BOOST_AUTO_TEST_CASE(what_is_not_proven_current_is_carried_over_without_credenti
   store.Start();
   BOOST_TEST(store->recovery_report().set_aside);
   BOOST_TEST(store.Check(kImage, kRef).pull);
-}
-
-BOOST_AUTO_TEST_CASE(a_crash_in_mid_rebuild_is_recovered) {
-  store.Stop();
-  const std::string damaged = FlipUntil(database(), kDamagedRecord);
-  WriteFile(database(), damaged);
-  store.Start();
-  const fs::path kept = store->recovery_report().set_aside_path;
-  store.Stop();
-  // As a crash leaves it: the failed file under both names, half a database beside it.
-  fs::remove(database());
-  fs::create_hard_link(kept, database());
-  fs::create_directory(store.directory() / "new.tmp");
-  WriteFile(store.directory() / "new.tmp" / "data.mdb", damaged.substr(0, 5000));
-  WriteFile(store.directory() / "new.tmp" / "lock.mdb", "");
-  store.Start();
-  BOOST_TEST(store->recovery_report().set_aside);
-  BOOST_TEST(store->recovery_report().set_aside_path == kept.string());
-  BOOST_TEST(ReadFile(kept) == damaged);
-  BOOST_TEST(!fs::exists(store.directory() / "new.tmp"));
-  store.Stop();
-  // After the rename, before the cleanup.
-  fs::create_directory(store.directory() / "new.tmp");
-  WriteFile(store.directory() / "new.tmp" / "lock.mdb", "");
-  fs::remove(store.directory() / "lock.mdb");
-  store.Start();
-  BOOST_TEST(!store->recovery_report().set_aside);
-  BOOST_TEST(!fs::exists(store.directory() / "new.tmp"));
-  CheckDistrust("failed its check");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
