@@ -310,18 +310,15 @@ BOOST_FIXTURE_TEST_CASE(is_enough_after_the_first_commit_of_an_opening, WithBenc
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(is_not_used_if_the_caller_says_so, WithBench) {
-  NodeStoreOptions options = bench.Options();
-  options.flushes_twice = true;
-  BOOST_TEST(FlushesOfThree(bench, options) == kAlwaysTwice, boost::test_tools::per_element());
-  BOOST_TEST(!MarkIn(bench.store()).value().open);
-}
-
-BOOST_FIXTURE_TEST_CASE(is_not_used_if_the_boot_is_unknown, WithBench) {
-  bench.clock().ForgetBootId();
-  BOOST_TEST(FlushesOfThree(bench, bench.Options()) == kAlwaysTwice,
-             boost::test_tools::per_element());
-  BOOST_TEST(!MarkIn(bench.store()).value().open);
+BOOST_AUTO_TEST_CASE(is_not_used_if_the_caller_says_so_or_the_boot_is_unknown) {
+  for (const bool by_caller : {true, false}) {
+    Bench bench;
+    NodeStoreOptions options = bench.Options();
+    options.flushes_twice = by_caller;
+    if (!by_caller) bench.clock().ForgetBootId();
+    BOOST_TEST(FlushesOfThree(bench, options) == kAlwaysTwice, boost::test_tools::per_element());
+    BOOST_TEST(!MarkIn(bench.store()).value().open);
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(is_not_enough_after_a_transaction_that_was_given_up, WithBench) {
