@@ -1,7 +1,7 @@
 // An export is killed before each call that changes or syncs a file. The kubelet then finds the old
 // folders or the new ones, complete, and the new ones only with all ID mappings. Each mapping is
 // old or new, and never missing if there was one. Exporting again ends like an undisturbed export,
-// and no old file is lost.
+// and no old file is lost: nor where the power fails. WAYBILL_POWER_CUTS: how many cuts.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include "migrations/kubelet/kubelet_export.h"
 #include "migrations/kubelet/userns_file.h"
 #include "tests/crash/recorder.h"
+#include "tests/support/draw.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
@@ -152,6 +153,37 @@ BOOST_AUTO_TEST_CASE(into_an_empty_directory) {
   const MemoryDir scratch;
   fs::create_directory(scratch / "before");
   BOOST_TEST(KillBeforeEachCall(scratch / "before", scratch) > 40U);
+}
+
+BOOST_AUTO_TEST_CASE(while_the_power_fails) {
+  Draw draw(SeedOfThisRun());
+  const MemoryDir scratch;
+  const fs::path before = scratch / "before";
+  const fs::path now = scratch / "now";
+  WriteOldFiles(before);
+  const Tree was = TreeOf(before);
+  fs::copy(before, now, fs::copy_options::recursive);
+  std::vector<DiskEvent> log = LogOf(now);
+  const std::size_t begin = log.size();
+  {
+    Recorder recorder(now, FilesAfter(log));
+    BOOST_REQUIRE(Export(now) == 0);
+    Append(log, recorder.Take());
+  }
+  for (std::uint64_t i = 0; i < NumberFromEnv("WAYBILL_POWER_CUTS", 1000); ++i) {
+    const std::size_t cut = begin + draw.Below(log.size() - begin + 1);
+    fs::remove_all(now);
+    fs::create_directory(now);
+    PlayPowerCut(log, cut, draw, now);
+    BOOST_TEST_CONTEXT("cut " << i << " after " << cut - begin << " events") {
+      const bool all_are_new = MappingsAreNew(before, now);
+      BOOST_REQUIRE((all_are_new || cut < log.size()));
+      BOOST_REQUIRE_EQUAL(FirstLost(was, TreeOf(now)), "");
+      BOOST_REQUIRE(Export(now) == 0);
+      BOOST_REQUIRE(MappingsAreNew(before, now));
+      BOOST_REQUIRE_EQUAL(FirstLost(was, TreeOf(now)), "");
+    }
+  }
 }
 
 // Between two renames the folder is missing: this file system can't exchange folders.
