@@ -20,7 +20,6 @@
 #include "store/base/words.h"
 #include "store/images/judge.h"
 #include "store/node/userns/pool.h"
-#include "store/streaming/stream_url.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/node_store.h"
 #include "tests/support/rows.h"
@@ -358,11 +357,9 @@ BOOST_FIXTURE_TEST_CASE(maintenance, ClosedStore) {
   BOOST_TEST(Must(store->ListRecords()).size() == 1U);
 }
 
+// The calls of the library: c/memory.
 BOOST_AUTO_TEST_CASE(functions_of_values) {
   const std::vector<std::string> pattern = {"registry.example.com/a-long-name/of-it/*"};
-  const std::vector<ManifestDescriptor> index = {{"application/vnd.oci.image.manifest.v1+json",
-                                                  "sha256:" + std::string(64, 'a'), 1,
-                                                  Platform{"amd64", "linux"}, false}};
   const Platform platform{"arm64", "linux"};
   ImagePulledRecord record;
   record.image_ref = std::string(kRef);
@@ -370,7 +367,6 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
   const std::string pulled = EncodePulledRecord(record);
   const std::string pods =
       R"({"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"uid":"a-uid-of-some-length"}}]})";
-  const AuthConfig auth{"user", "password", ""};
   unsigned long out_of_memory = 0;
   const auto each = [&](const char* name, const auto& call) {
     out_of_memory += EachFails(name, call).out_of_memory;
@@ -385,7 +381,6 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
     return CodeOf(
         VerificationPolicy::Make(Verification::kNeverVerifyAllowlistedImages, std::move(patterns)));
   });
-  each("HashCredentials", [&] { return CodeOf(HashCredentials(auth)); });
   each("ParseRules", [] { return CodeOf(FromWord<Mode>("no set of rules", "mode")); });
   each("ParsePullPolicy",
        [] { return CodeOf(FromWord<PullPolicy>("no pull policy", "pull policy")); });
@@ -394,21 +389,7 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
   });
   each("ParsePlatform",
        [] { return CodeOf(ParsePlatform("linux/amd64/v-of-some-length/too-much")); });
-  each("CheckStreamUrl", [] {
-    return CodeOfPlain([] {
-      return JudgeStreamUrl({.url = "http://a-host-of-some-length.example/"}).message.size();
-    });
-  });
-  each("CheckStreamRedirect", [] {
-    return CodeOfPlain([] {
-      return JudgeStreamUrl({.url = "another-token-of-some-length?a=b",
-                             .redirect_from = "http://127.0.0.1:41231/exec/a-token-of-some-length",
-                             .policy = {.same_host_redirects = true}})
-          .path.size();
-    });
-  });
   each("ParseTimestamp", [] { return CodeOf(ParseTimestamp("not a timestamp at all")); });
-  each("ChooseManifest", [&] { return CodeOf(ManifestFor(index, platform)); });
   each("CheckIdPool", [] { return CodeOf(CheckIdPool({1, 1, 1})); });
   each("PoolOfSubordinateIds", [] {
     SubordinateIds found;
