@@ -101,7 +101,7 @@ Command ExportCommand() {
       .summary = "write a kubelet's own files, to go back to it",
       .notes =
           R"(Keeps existing folders aside. The kubelet must not be running. A kubelet opens what has
-no record, so a list is needed, unless with --rules kubelet the store is not
+no record, so a list is needed, unless the store is in mode kubelet and not
 distrustful: each image that has neither a record nor an entry in the ledger gets a
 record without credentials. With --cri such images are judged first, as by `waybill
 observe`. A closed image becomes a file that the kubelet can't read. ID mappings go to

@@ -110,8 +110,7 @@ Command FailedCommand() {
           R"(Under the closed rules the pull stays open, since it may still have brought its image,
 which `waybill observe` finds out; with --nothing-transferred it is dropped. Without
 --pull it is the newest of the image that runs. If none is open the command is refused.
-It uses --store, --image, --runtime, --rules and its own flags; the others are only
-checked.)",
+It uses --store, --image, --runtime and its own flags; the others are only checked.)",
       .examples = R"(waybill failed --image registry.example/app:v1 --pull 7
 waybill failed --image registry.example/app:v1 --error "401 Unauthorized")",
       .call = New<FailedCall>};

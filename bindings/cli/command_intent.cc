@@ -50,8 +50,8 @@ Command IntentCommand() {
       .summary = "record that a pull is about to begin",
       .notes =
           R"(The pull is on disk as an open pull when the command ends, and its number is printed,
-for `waybill pulled --pull` or `waybill failed --pull`. It uses --store, --image,
---runtime and --rules; the other flags are only checked.)",
+for `waybill pulled --pull` or `waybill failed --pull`. It uses --store, --image and
+--runtime; the other flags are only checked.)",
       .examples = R"(waybill intent --image registry.example/app:v1)",
       .call = New<IntentCall>};
 }
