@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "store/base/described.h"
 #include "store/base/try.h"
 #include "store/door/calls.h"
-#include "store/door/described.h"
 
 namespace waybill::internal {
 

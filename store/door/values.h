@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "store/base/described.h"
 #include "store/base/words.h"
-#include "store/door/described.h"
 #include "waybill/calls.h"
 
 namespace waybill {

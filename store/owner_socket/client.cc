@@ -20,23 +20,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-enum class Got : std::uint8_t { kAll, kEnd, kTooLong, kFailed };
+enum class Got : std::uint8_t { kDone, kEnd, kTooLong, kFailed };
 
-// kAll: bytes can be received, or sent.
+// kDone: bytes can be received, or sent.
 Got WaitFor(const Fd& fd, short events, Clock::time_point until) {
   while (true) {
     const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
     if (left <= 0) return Got::kTooLong;
     pollfd polled{fd.get(), events, 0};
     const int n = poll(&polled, 1, static_cast<int>(left));
-    if (n > 0) return Got::kAll;
+    if (n > 0) return Got::kDone;
     if (n < 0 && errno != EINTR) return Got::kFailed;
   }
 }
 
-// What a send or a receive that did nothing means. kAll: try again.
+// What a send or a receive that did nothing means. kDone: try again.
 Got AfterError(const Fd& fd, short events, Clock::time_point until) {
-  if (errno == EINTR) return Got::kAll;
+  if (errno == EINTR) return Got::kDone;
   if (errno == EAGAIN) return WaitFor(fd, events, until);
   return errno == ECONNRESET || errno == EPIPE ? Got::kEnd : Got::kFailed;
 }
@@ -48,11 +48,11 @@ Got Send(const Fd& fd, const std::string& message, Clock::time_point until) {
     const ssize_t n = send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (n >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(n));
-    } else if (const Got got = AfterError(fd, POLLOUT, until); got != Got::kAll) {
+    } else if (const Got got = AfterError(fd, POLLOUT, until); got != Got::kDone) {
       return got;
     }
   }
-  return Got::kAll;
+  return Got::kDone;
 }
 
 // A message without its zero byte. What is too long counts as the end.
@@ -62,12 +62,12 @@ Got Receive(const Fd& fd, std::string& message, Clock::time_point until) {
     const ssize_t n = recv(fd.get(), part, sizeof(part), 0);
     if (n == 0) return Got::kEnd;
     if (n < 0) {
-      if (const Got got = AfterError(fd, POLLIN, until); got != Got::kAll) return got;
+      if (const Got got = AfterError(fd, POLLIN, until); got != Got::kDone) return got;
       continue;
     }
     const std::string_view came(part, static_cast<std::size_t>(n));
     message += came.substr(0, came.find('\0'));
-    if (came.find('\0') != std::string_view::npos) return Got::kAll;
+    if (came.find('\0') != std::string_view::npos) return Got::kDone;
   }
   return Got::kEnd;
 }
@@ -88,7 +88,7 @@ Error NotTaken(const std::filesystem::path& directory, Got got) {
 Error Lost(const std::filesystem::path& directory, bool changes, Got got) {
   const std::string what = "the owner of " + directory.string() +
                            (got == Got::kTooLong ? " did not answer in time"
-                            : got == Got::kAll   ? " gave an answer that can't be read"
+                            : got == Got::kDone  ? " gave an answer that can't be read"
                                                  : " closed the connection without an answer");
   if (!changes) {
     return {ErrorCode::kUnavailable, what + "; nothing was changed", "try again"};
@@ -112,18 +112,18 @@ Result<std::string> Ask(const std::filesystem::path& directory, std::string_view
   const std::string request = TRY(RequestFor(name, parameters));
   const Fd fd = TRY(ConnectToOwner(directory, patience));
   std::string message;
-  if (const Got sent = Send(fd, request, until); sent != Got::kAll) {
+  if (const Got sent = Send(fd, request, until); sent != Got::kDone) {
     const Error why = NotTaken(directory, sent);
     // It may have said why. A part of a request is never acted on.
-    if (sent != Got::kEnd || Receive(fd, message, Clock::now()) != Got::kAll) return why;
+    if (sent != Got::kEnd || Receive(fd, message, Clock::now()) != Got::kDone) return why;
     const auto refusal = ReadReply(message);
     return refusal && !*refusal ? refusal->error() : why;
   }
-  if (const Got got = Receive(fd, message, until); got != Got::kAll) {
+  if (const Got got = Receive(fd, message, until); got != Got::kDone) {
     return Lost(directory, changes, got);
   }
   if (auto reply = ReadReply(message)) return *std::move(reply);
-  return Lost(directory, changes, Got::kAll);
+  return Lost(directory, changes, Got::kDone);
 }
 
 }  // namespace

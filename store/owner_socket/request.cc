@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "store/base/json.h"
 #include "store/base/try.h"
-#include "store/door/json.h"
 #include "store/owner_socket/server.h"
 
 namespace waybill::internal {

@@ -15,6 +15,7 @@
 
 #include "store/base/try.h"
 #include "store/owner_socket/request.h"
+#include "waybill/limits.h"
 
 namespace waybill::internal {
 

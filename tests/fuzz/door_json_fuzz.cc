@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "store/door/described.h"
-#include "store/door/json.h"
+#include "store/base/described.h"
+#include "store/base/json.h"
 
 namespace waybill {
 

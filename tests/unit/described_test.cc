@@ -1,6 +1,6 @@
 // What a described struct is as JSON, and what is taken for it.
 
-#include "store/door/described.h"
+#include "store/base/described.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/door/json.h"
+#include "store/base/json.h"
 #include "tests/support/draw.h"
 #include "tests/support/mutation.h"
 

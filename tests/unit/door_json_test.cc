@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/door/json.h"
+#include "store/base/json.h"
 #include "tests/support/draw.h"
 #include "tests/support/mutation.h"
 

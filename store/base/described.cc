@@ -1,10 +1,10 @@
-#include "store/door/described.h"
+#include "store/base/described.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
-#include "store/door/json.h"
+#include "store/base/json.h"
 
 namespace waybill::internal {
 

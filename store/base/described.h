@@ -23,8 +23,8 @@
 // changed, and so is a missing one. Answers are read so that old and new versions understand each
 // other: unknown members are skipped, and what is missing or has an unknown word keeps its default.
 
-#ifndef WAYBILL_STORE_DOOR_DESCRIBED_H_
-#define WAYBILL_STORE_DOOR_DESCRIBED_H_
+#ifndef WAYBILL_STORE_BASE_DESCRIBED_H_
+#define WAYBILL_STORE_BASE_DESCRIBED_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -243,4 +243,4 @@ std::string FromJson(std::string_view text, T& value, Strangers strangers = Stra
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_STORE_DOOR_DESCRIBED_H_
+#endif  // WAYBILL_STORE_BASE_DESCRIBED_H_

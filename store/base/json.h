@@ -5,8 +5,8 @@
 // into a value refuses a key that is there twice; in what Skip goes past, keys are not compared.
 // Nothing throws but std::bad_alloc, and no message repeats a value.
 
-#ifndef WAYBILL_STORE_DOOR_JSON_H_
-#define WAYBILL_STORE_DOOR_JSON_H_
+#ifndef WAYBILL_STORE_BASE_JSON_H_
+#define WAYBILL_STORE_BASE_JSON_H_
 
 #include <charconv>
 #include <cmath>
@@ -148,4 +148,4 @@ class JsonReader {
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_STORE_DOOR_JSON_H_
+#endif  // WAYBILL_STORE_BASE_JSON_H_

@@ -1,4 +1,4 @@
-#include "store/door/json.h"
+#include "store/base/json.h"
 
 #include <algorithm>
 
