@@ -4,7 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "store/base/ascii.h"
+#include "store/base/base64.h"
 #include "store/base/json.h"
+#include "waybill/limits.h"
 
 namespace waybill::internal {
 
@@ -34,11 +37,35 @@ std::string_view WordOf(const Type& type, std::uint8_t number) {
   return "unknown";
 }
 
+std::string WordsOf(const Type& type) {
+  std::string words;
+  for (const auto& [value, name] : type.names) (words += words.empty() ? "" : ", ") += name;
+  return words;
+}
+
 // Whether a message may repeat the name of an unknown member.
 bool MayBeNamed(std::string_view key) {
   return !key.empty() && key.size() <= 32 &&
          key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
              std::string_view::npos;
+}
+
+bool IsGo(Strangers strangers) { return strangers >= Strangers::kGo; }
+
+// Whether Go takes the key for the member, though it has another case. Go folds two letters beyond
+// ASCII to such of ours: the long s, and the sign for kelvin.
+bool IsInOtherCase(std::string_view key, std::string_view name) {
+  constexpr std::string_view kLongS = "\u017f";
+  constexpr std::string_view kKelvin = "\u212a";
+  while (!key.empty() && !name.empty()) {
+    const bool is_s = key.starts_with(kLongS);
+    const bool is_k = key.starts_with(kKelvin);
+    const char letter = is_s ? 's' : is_k ? 'k' : ToLower(key[0]);
+    if (letter != ToLower(name[0])) return false;
+    key.remove_prefix(is_s ? kLongS.size() : is_k ? kKelvin.size() : 1);
+    name.remove_prefix(1);
+  }
+  return key.empty() && name.empty();
 }
 
 const void* At(const void* value, const Type::Member& member) {
@@ -54,7 +81,9 @@ void Write(JsonWriter& to, const Type& type, const void* at) {
     case Kind::kString:
       return to.String(*static_cast<const std::string*>(at));
     case Kind::kText:
-      return to.String(type.to_text(at));
+      return type.to_text == nullptr ? to.Raw("null") : to.String(type.to_text(at));
+    case Kind::kJson:
+      return to.Raw(static_cast<const JsonText*>(at)->text);
     case Kind::kEnum:
       return to.String(WordOf(type, *static_cast<const std::uint8_t*>(at)));
     case Kind::kWhole:
@@ -78,6 +107,7 @@ void Write(JsonWriter& to, const Type& type, const void* at) {
     case Kind::kStruct:
       to.Begin('{');
       for (const Type::Member& member : type.members) {
+        if (&member != &type.members[member.number]) continue;
         const auto before = to.Here();
         to.Key(member.name);
         const auto value = to.Here();
@@ -88,75 +118,136 @@ void Write(JsonWriter& to, const Type& type, const void* at) {
   }
 }
 
-bool Read(JsonReader& from, const Type& type, void* at, Strangers strangers);
+bool Read(JsonReader& from, const Type& type, void* at, Strangers strangers, const Bounds& bounds);
+
+bool FailAboveBytes(JsonReader& from, const Bounds& bounds) {
+  return from.FailAtToken("it has more than " + std::to_string(bounds.bytes) + " bytes",
+                          ErrorCode::kLimitExceeded);
+}
+
+bool ReadStranger(JsonReader& from, const Type& type, std::string_view key, Strangers strangers) {
+  for (const Type::Member& member : type.members) {
+    if (!IsGo(strangers) || !IsInOtherCase(key, member.name)) continue;
+    from.FailAtToken("it must be spelled \"" + std::string(member.name) + "\"");
+  }
+  if (strangers == Strangers::kRefuse) from.FailAtToken("this version does not know it");
+  if (strangers == Strangers::kGoStrict) from.FailAtToken("unknown field");
+  std::string_view skipped;
+  if (from.Skip(skipped)) return true;
+  from.Within(!IsGo(strangers) && MayBeNamed(key) ? key : "(a member)");
+  return false;
+}
+
+bool ReadMember(JsonReader& from, const Type::Member& member, void* at, Strangers strangers,
+                bool& is_given) {
+  const Kind kind = member.type->kind;
+  // A null is as good as none, where there may be none; to std::optional it is a value.
+  const bool may_be_null =
+      IsGo(strangers) ? kind != Kind::kJson : !member.required && kind != Kind::kOptional;
+  is_given = !may_be_null || !from.Null();
+  if (!is_given) {
+    is_given = member.bounds.may_be_null;
+    return true;
+  }
+  if (!Read(from, *member.type, at, strangers, member.bounds)) return false;
+  const bool is_empty = kind == Kind::kString && static_cast<const std::string*>(at)->empty();
+  return !is_empty || !member.required || !IsGo(strangers) || from.FailAtToken("it is empty");
+}
 
 bool ReadStruct(JsonReader& from, const Type& type, void* at, Strangers strangers) {
   if (!from.Open('{')) return false;
   std::string key;
   std::uint64_t seen = 0;
+  std::uint64_t given = 0;
   for (bool first = true; from.More('{', first);) {
     if (!from.Key(key)) return false;
-    const auto member = std::find_if(type.members.begin(), type.members.end(),
-                                     [&](const auto& one) { return one.name == key; });
-    if (member == type.members.end()) {
-      std::string_view skipped;
-      if (strangers == Strangers::kRefuse) from.FailAtToken("this version does not know it");
-      if (from.Skip(skipped)) continue;
-      from.Within(MayBeNamed(key) ? key : "(a member)");
-      return false;
+    auto member = std::ranges::find(type.members, key, &Type::Member::name);
+    if (member == type.members.end() && strangers == Strangers::kGoAnyCase) {
+      member = std::ranges::find_if(type.members,
+                                    [&](const auto& one) { return IsInOtherCase(key, one.name); });
     }
-    const auto bit = std::uint64_t{1} << static_cast<unsigned>(member - type.members.begin());
+    if (member == type.members.end()) {
+      if (!ReadStranger(from, type, key, strangers)) return false;
+      continue;
+    }
+    const auto bit = std::uint64_t{1} << member->number;
     if ((seen & bit) != 0) from.FailAtToken("it is there twice");
     seen |= bit;
-    // A null is as good as none, where there may be none; to std::optional it is a value.
-    const bool may_be_null = !member->required && member->type->kind != Kind::kOptional;
-    if (may_be_null && from.Null()) continue;
-    if (Read(from, *member->type, static_cast<char*>(at) + member->offset, strangers)) continue;
-    from.Within(member->name);
-    return false;
+    bool is_given = false;
+    if (!ReadMember(from, *member, static_cast<char*>(at) + member->offset, strangers, is_given)) {
+      from.Within(member->name);
+      return false;
+    }
+    if (is_given) given |= bit;
   }
   for (const Type::Member& member : type.members) {
-    const bool is_there = (seen & 1U) != 0;
-    seen >>= 1U;
+    const bool is_there = (given >> member.number & 1U) != 0;
     if (is_there || !member.required || strangers == Strangers::kSkip || !from.ok()) continue;
-    from.Fail("it is missing");
+    from.Fail(IsGo(strangers) ? "it is missing or null" : "it is missing");
     from.Within(member.name);
   }
   return from.ok();
 }
 
-bool ReadElements(JsonReader& from, const Type& type, void* at, Strangers strangers) {
+bool ReadElements(JsonReader& from, const Type& type, void* at, Strangers strangers,
+                  const Bounds& bounds) {
   const bool is_map = type.kind == Kind::kMap;
   const char bracket = is_map ? '{' : '[';
   const std::size_t bytes =
       type.inner->size + (is_map ? sizeof(std::string) + 4 * sizeof(void*) : 0);
+  const bool may_be_null =
+      IsGo(strangers) && (is_map || bounds.may_be_null) && type.inner->kind != Kind::kJson &&
+      std::ranges::none_of(type.inner->members, [](const auto& one) { return one.required; });
   if (!from.Open(bracket)) return false;
   type.clear(at);
   std::string key;
   std::size_t index = 0;
   for (bool first = true; from.More(bracket, first); ++index) {
-    if (!from.Afford(bytes) || (is_map && !from.Key(key))) return false;
+    if (index == bounds.count) {
+      return from.Fail("it has more than " + std::to_string(index) + " elements",
+                       ErrorCode::kLimitExceeded);
+    }
+    if (bounds.count == SIZE_MAX && !from.Afford(bytes)) return false;
+    if (is_map && !from.Key(key)) return false;
+    if (is_map && key.size() > bounds.bytes) return FailAboveBytes(from, bounds);
     void* const item = type.add(at, key);
     if (item == nullptr) return from.FailAtToken("a key is there twice");
-    if (Read(from, *type.inner, item, strangers)) continue;
+    if (may_be_null && from.Null()) continue;
+    if (IsGo(strangers) && !is_map && from.Null()) from.Fail("expected an element, not null");
+    if (Read(from, *type.inner, item, strangers, {.bytes = bounds.bytes})) continue;
     from.Within(index);
     return false;
   }
   return from.ok();
 }
 
-bool Read(JsonReader& from, const Type& type, void* at, Strangers strangers) {
+bool ReadText(JsonReader& from, const Type& type, void* at, const Bounds& bounds) {
+  std::string text;
+  const bool is_read = from.String(text);
+  const bool fits = text.size() <= bounds.bytes;
+  const bool is_taken = is_read && fits && type.from_text(text, at);
+  Wipe(text);
+  if (is_taken || !is_read) return is_taken;
+  if (!fits) return FailAboveBytes(from, bounds);
+  return from.FailAtToken(type.name.empty() ? "it has another form"
+                                            : "expected " + std::string(type.name));
+}
+
+bool Read(JsonReader& from, const Type& type, void* at, Strangers strangers, const Bounds& bounds) {
   std::string text;
   switch (type.kind) {
     case Kind::kBool:
       return from.Bool(*static_cast<bool*>(at));
     case Kind::kReal:
       return from.Number(*static_cast<double*>(at));
-    case Kind::kString:
-      return from.String(*static_cast<std::string*>(at));
+    case Kind::kString: {
+      auto& string = *static_cast<std::string*>(at);
+      return from.String(string) && (string.size() <= bounds.bytes || FailAboveBytes(from, bounds));
+    }
     case Kind::kText:
-      return from.String(text) &&
-             (type.from_text(text, at) || from.FailAtToken("it has another form"));
+      return ReadText(from, type, at, bounds);
+    case Kind::kJson:
+      return from.Skip(static_cast<JsonText*>(at)->text);
     case Kind::kEnum:
       if (!from.String(text)) return false;
       for (const auto& [value, name] : type.names) {
@@ -164,7 +255,9 @@ bool Read(JsonReader& from, const Type& type, void* at, Strangers strangers) {
         *static_cast<std::uint8_t*>(at) = value;
         return true;
       }
-      return strangers == Strangers::kSkip || from.FailAtToken("it has no such value");
+      if (strangers == Strangers::kSkip) return true;
+      if (!IsGo(strangers)) return from.FailAtToken("it has no such value");
+      return from.FailAtToken("expected one of " + WordsOf(type));
     case Kind::kWhole:
       return WithNumber(type, [&](auto number) {
         if (!from.Number(number)) return false;
@@ -172,12 +265,14 @@ bool Read(JsonReader& from, const Type& type, void* at, Strangers strangers) {
         return true;
       });
     case Kind::kOptional:
-      if (!from.Null()) return from.ok() && Read(from, *type.inner, type.add(at, text), strangers);
+      if (!from.Null()) {
+        return from.ok() && Read(from, *type.inner, type.add(at, text), strangers, bounds);
+      }
       type.clear(at);
       return true;
     case Kind::kList:
     case Kind::kMap:
-      return ReadElements(from, type, at, strangers);
+      return ReadElements(from, type, at, strangers, bounds);
     case Kind::kStruct:
       return ReadStruct(from, type, at, strangers);
   }
@@ -195,6 +290,8 @@ std::string Spelled(const Type& type, std::map<std::string, std::string>& types)
     case Kind::kString:
     case Kind::kText:
       return "string";
+    case Kind::kJson:
+      return "object";
     case Kind::kOptional:
       return "?" + Spelled(*type.inner, types);
     case Kind::kList:
@@ -213,7 +310,8 @@ std::string Spelled(const Type& type, std::map<std::string, std::string>& types)
 
 }  // namespace
 
-void MemberNoter::Note(std::string_view name, const void* member, const Type& type, bool required) {
+void MemberNoter::Note(std::string_view name, const void* member, const Type& type, bool required,
+                       const Bounds& bounds) {
   const auto offset =
       static_cast<std::size_t>(static_cast<const char*>(member) - static_cast<const char*>(value_));
   const bool is_inside = offset <= type_.size && type.size <= type_.size - offset;
@@ -224,7 +322,19 @@ void MemberNoter::Note(std::string_view name, const void* member, const Type& ty
   const bool must_be_there = required && type.kind != Kind::kOptional;
   std::string default_json;
   if (!must_be_there) AppendJson(default_json, type, member);
-  type_.members.push_back({name, offset, &type, must_be_there, std::move(default_json)});
+  type_.members.push_back(
+      {name, offset, &type, must_be_there, bounds, type_.members.size(), std::move(default_json)});
+}
+
+void MemberNoter::NoteAlso(std::string_view name, const void* member, const Type& type) {
+  for (const Type::Member& known : type_.members) {
+    if (At(value_, known) != member || known.type != &type) continue;
+    Type::Member also = known;
+    also.name = name;
+    type_.members.push_back(std::move(also));
+    return;
+  }
+  std::abort();  // only a wrong Describe
 }
 
 void AppendJson(std::string& to, const Type& type, const void* value) {
@@ -234,14 +344,41 @@ void AppendJson(std::string& to, const Type& type, const void* value) {
 
 std::string ReadJson(std::string_view text, const Type& type, void* value, Strangers strangers) {
   JsonReader reader(text);
-  if (Read(reader, type, value, strangers)) reader.End();
+  if (Read(reader, type, value, strangers, {})) reader.End();
   return reader.Problem();
 }
 
+Result<void> ReadForeign(std::string_view text, std::size_t most, const Type& type, void* value,
+                         Strangers strangers, const Bounds& bounds) {
+  if (text.size() > most) {
+    return Error{ErrorCode::kLimitExceeded,
+                 "the document has " + std::to_string(text.size()) + " bytes, above the " +
+                     std::to_string(most) + " allowed",
+                 ""};
+  }
+  JsonReader reader(text, waybill::kMaxJsonDepth);
+  if (Read(reader, type, value, strangers, bounds)) reader.End();
+  if (reader.ok()) return {};
+  return Error{reader.code(), reader.Problem(), ""};
+}
+
+Error WrongAt(std::string_view path, std::string_view what) {
+  return {ErrorCode::kInvalidArgument, std::string(path).append(": ").append(what), ""};
+}
+
+Error Inside(std::string_view path, Error error) {
+  error.message.insert(0, std::string(path) + ": ");
+  return error;
+}
+
+std::string PathIn(std::string_view list, std::size_t index, std::string_view member) {
+  std::string path = std::string(list) + "[" + std::to_string(index) + "]";
+  return member.empty() ? path : path.append(".").append(member);
+}
+
 std::string Described(const Type& type, std::map<std::string, std::string>& types) {
+  if (type.kind == Kind::kEnum) return "(" + WordsOf(type) + ")";
   std::string text;
-  for (const auto& [value, name] : type.names) (text += text.empty() ? "" : ", ") += name;
-  if (type.kind == Kind::kEnum) return "(" + text + ")";
   for (const Type::Member& member : type.members) {
     const std::string inner = Spelled(*member.type, types);
     ((text += text.empty() ? "\n  " : ",\n  ") += member.name) += ": ";

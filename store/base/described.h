@@ -5,16 +5,21 @@
 //     v("examined", x.examined);         // must be there, and is always written
 //     v.Optional("dryRun", x.dry_run);   // may be left out, and is if it has its default
 //     v.Flat(x.counts);                  // the members of x.counts, as if they were its own
+//     v.Optional("ref", x.ref, {.bytes = 4096});  // of a text that has more, nothing is taken
+//     v.Also("image", x.ref);            // another name of a member, which is never written
+//     v.Within("spec", [&](auto& v) { v("size", x.size); });  // an object whose members are x's
 //   }
 //   constexpr auto NamesOf(Mode) {
 //     return internal::Names<Mode>({{Mode::kStrict, "strict"}, {Mode::kKubelet, "kubelet"}});
 //   }
 //   std::string ToText(const Timestamp&);  // a value whose JSON is a string
 //   bool FromText(std::string_view, Timestamp&);
+//   constexpr std::string_view FormOf(const Timestamp*) { return "a time"; }  // may be left out
 //   constexpr std::string_view TypeNameOf(const ImagePullSecret*) { return "Secret"; }
 //
-// They stand in the namespace of the type. A std::optional is always optional. A type is described
-// once, by its default value, so Describe must not ask for values; it can't hold itself.
+// They stand in the namespace of the type; Describe may be a function of it, Describe(auto& v)
+// const. A std::optional is always optional. A type is described once, by its default value, so
+// Describe must not ask for values; it can't hold itself.
 //
 // From that a table is made for each type, when it is first needed. Reading and writing go by the
 // tables (described.cc), so that another struct costs neither much code nor time to compile.
@@ -22,6 +27,9 @@
 // Requests are read strictly: an unknown member is refused, since it may say that less is to be
 // changed, and so is a missing one. Answers are read so that old and new versions understand each
 // other: unknown members are skipped, and what is missing or has an unknown word keeps its default.
+//
+// What Kubernetes, runtimes and registries write is read as their own Go does, but where that is
+// lenient it is refused: ReadForeign.
 
 #ifndef WAYBILL_STORE_BASE_DESCRIBED_H_
 #define WAYBILL_STORE_BASE_DESCRIBED_H_
@@ -39,8 +47,22 @@
 
 #include "store/base/function_ref.h"
 #include "store/base/names.h"
+#include "waybill/result.h"
 
 namespace waybill::internal {
+
+// The JSON of a value, whatever that is; it lies in the text that was read. Empty: there was none.
+struct JsonText {
+  std::string_view text = {};
+};
+
+// What a text may have of a member.
+struct Bounds {
+  std::size_t bytes = SIZE_MAX;  // of a string, and of each string or key within
+  std::size_t count = SIZE_MAX;  // of the elements of a list or map
+  // Of a member that must be there, and of the elements of a list: null is as good as no members.
+  bool may_be_null = false;
+};
 
 template <typename T>
 concept Textual = requires(T& value) {
@@ -56,6 +78,7 @@ struct Type {
     kEnum,
     kString,
     kText,
+    kJson,
     kOptional,
     kList,
     kMap,
@@ -66,11 +89,11 @@ struct Type {
   Kind kind = Kind::kStruct;
   bool is_signed = false;                         // kWhole
   std::size_t size = 0;                           // of a value, in bytes
-  std::string_view name;                          // kEnum, kStruct
+  std::string_view name;                          // kEnum, kStruct; kText: FormOf
   std::span<const EnumName> names;                // kEnum
   std::vector<Member> members;                    // kStruct
   const Type* inner = nullptr;                    // kOptional, kList, kMap
-  std::string (*to_text)(const void*) = nullptr;  // kText
+  std::string (*to_text)(const void*) = nullptr;  // kText; null: it is only read
   bool (*from_text)(std::string_view, void*) = nullptr;
   void (*clear)(void*) = nullptr;  // kOptional, kList, kMap
   // A new element; null: the map has the key already.
@@ -84,6 +107,8 @@ struct Type::Member {
   std::size_t offset;
   const Type* type;
   bool required;
+  Bounds bounds;
+  std::size_t number;  // in `members`: of the first with the same value, which is written
   std::string default_json;
 };
 
@@ -109,12 +134,24 @@ class MemberNoter {
   MemberNoter(Type& type, const void* value) : type_(type), value_(value) {}
 
   template <typename T>
-  void operator()(std::string_view name, const T& member) {
-    Note(name, &member, TypeOf<T>(), true);
+  void operator()(std::string_view name, const T& member, const Bounds& bounds = {}) {
+    Note(name, &member, TypeOf<T>(), true, bounds);
   }
   template <typename T>
-  void Optional(std::string_view name, const T& member) {
-    Note(name, &member, TypeOf<T>(), false);
+  void Optional(std::string_view name, const T& member, const Bounds& bounds = {}) {
+    Note(name, &member, TypeOf<T>(), false, bounds);
+  }
+  template <typename T>
+  void Also(std::string_view name, const T& member) {
+    NoteAlso(name, &member, TypeOf<T>());
+  }
+  template <typename F>
+  void Within(std::string_view name, const F& describe) {
+    NoteWithin(name, describe, true);
+  }
+  template <typename F>
+  void OptionalWithin(std::string_view name, const F& describe) {
+    NoteWithin(name, describe, false);
   }
   template <typename T>
   void Flat(const T& members) {
@@ -122,7 +159,17 @@ class MemberNoter {
   }
 
  private:
-  void Note(std::string_view name, const void* member, const Type& type, bool required);
+  void Note(std::string_view name, const void* member, const Type& type, bool required,
+            const Bounds& bounds);
+  void NoteAlso(std::string_view name, const void* member, const Type& type);
+  template <typename F>
+  void NoteWithin(std::string_view name, const F& describe, bool required) {
+    Type& inner = *new Type;  // never destroyed, as TypeOf's
+    inner.size = type_.size;
+    MemberNoter noter(inner, value_);
+    describe(noter);
+    Note(name, value_, inner, required, {});
+  }
 
   Type& type_;
   const void* value_;
@@ -156,9 +203,16 @@ Type MakeType() {
       static_cast<T*>(at)->assign(text);
       return text.find('\0') == std::string_view::npos;  // the system would read half of it
     };
+  } else if constexpr (std::is_same_v<T, JsonText>) {
+    type.kind = Kind::kJson;
   } else if constexpr (Textual<T>) {
     type.kind = Kind::kText;
-    type.to_text = [](const void* at) { return std::string(ToText(*static_cast<const T*>(at))); };
+    if constexpr (requires(const T* at) { FormOf(at); }) {
+      type.name = FormOf(static_cast<const T*>(nullptr));
+    }
+    if constexpr (requires(const T& value) { ToText(value); }) {
+      type.to_text = [](const void* at) { return std::string(ToText(*static_cast<const T*>(at))); };
+    }
     type.from_text = [](std::string_view text, void* at) {
       return FromText(text, *static_cast<T*>(at));
     };
@@ -200,7 +254,11 @@ Type MakeType() {
     type.name = TypeName<T>();
     const T value{};
     MemberNoter noter(type, &value);
-    Describe(noter, value);
+    if constexpr (requires { value.Describe(noter); }) {
+      value.Describe(noter);
+    } else {
+      Describe(noter, value);
+    }
   }
   return type;
 }
@@ -214,7 +272,8 @@ const Type& TypeOf() {
 
 // --- Whole texts (described.cc) ------------------------------------------------------------------
 
-enum class Strangers : std::uint8_t { kRefuse, kSkip };
+// Members that a text has and the type has not. The last three are ReadForeign's.
+enum class Strangers : std::uint8_t { kRefuse, kSkip, kGo, kGoStrict, kGoAnyCase };
 
 void AppendJson(std::string& to, const Type& type, const void* value);
 // Empty: it was read. Otherwise what is wrong; then only a part was read. Members that the text
@@ -225,6 +284,31 @@ std::string Described(const Type& type, std::map<std::string, std::string>& type
 // The members of a struct and their JSON, in order. Without `all`, those that are written.
 void EachField(const Type& type, const void* value, bool all,
                FunctionRef<void(std::string_view name, std::string_view json)> take);
+
+// Reads what others wrote, as Go's encoding/json would:
+//
+//   a null leaves the value as it is
+//   unknown members are skipped, or refused (kGoStrict)
+//   a name may be in any case (kGoAnyCase)
+//
+// and refuses where that could mean two things, or nothing: a member that is there twice, or else
+// in another case; a null in a list; a member that must be there (not Optional) and is missing,
+// null or an empty string. Messages have no name from the text but those of the type's members.
+// kInvalidArgument; kLimitExceeded: more bytes than `most`, more levels than kMaxJsonDepth, or more
+// than Bounds.
+Result<void> ReadForeign(std::string_view text, std::size_t most, const Type& type, void* value,
+                         Strangers strangers, const Bounds& bounds);
+template <typename T>
+Result<void> ReadForeign(std::string_view text, std::size_t most, T& value,
+                         Strangers strangers = Strangers::kGo, const Bounds& bounds = {}) {
+  return ReadForeign(text, most, TypeOf<T>(), &value, strangers, bounds);
+}
+// What a reader finds wrong: kInvalidArgument, "metadata.name: it is empty".
+Error WrongAt(std::string_view path, std::string_view what);
+// The same error, of a value that stands there.
+Error Inside(std::string_view path, Error error);
+// "images[3].id"
+std::string PathIn(std::string_view list, std::size_t index, std::string_view member = {});
 
 template <typename T>
 std::string ToJson(const T& value) {

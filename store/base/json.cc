@@ -21,6 +21,12 @@ std::size_t PlainEnd(std::string_view text, std::size_t at) {
   return at;
 }
 
+// Where the string that goes on at `at` ends, at the latest.
+std::size_t StringEnd(std::string_view text, std::size_t at) {
+  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+  return std::min(at, text.size());
+}
+
 void AppendUtf8(std::string& to, std::uint32_t c) {
   const auto put = [&](std::uint32_t byte) { to += static_cast<char>(byte); };
   if (c < 0x80) return put(c);
@@ -66,9 +72,29 @@ void JsonWriter::String(std::string_view text) {
   to_ += '"';
 }
 
-bool JsonReader::FailAt(std::size_t byte, std::string_view what) {
-  if (ok()) wrong_ = std::string(what) + ", at byte " + std::to_string(byte);
+std::string_view MemberOf(std::string_view object, std::string_view name) {
+  JsonReader from(object, waybill::kMaxJsonDepth);
+  std::string key;
+  std::string_view value;
+  std::string_view found;
+  if (!from.Open('{')) return {};
+  for (bool first = true; from.More('{', first);) {
+    if (!from.Key(key) || !from.Skip(value)) return {};
+    if (key == name) found = value;
+  }
+  return from.ok() ? found : std::string_view();
+}
+
+bool JsonReader::FailAt(std::size_t byte, std::string_view what, ErrorCode code) {
+  if (!ok()) return false;
+  wrong_ = std::string(what) + ", at byte " + std::to_string(byte);
+  code_ = code;
   return false;
+}
+
+void JsonReader::Within(std::string_view name) {
+  const bool is_plain = name.find_first_of("./") == std::string_view::npos;
+  path_.insert(0, is_plain ? "." + std::string(name) : "[\"" + std::string(name) + "\"]");
 }
 
 std::string JsonReader::Problem() const {
@@ -104,7 +130,7 @@ bool JsonReader::Bool(bool& value) {
 
 bool JsonReader::Open(char bracket) {
   if (!Take(bracket)) return Fail(bracket == '{' ? "expected an object" : "expected a list");
-  return ++depth_ <= kMaxJsonDepth || Fail("too deep");
+  return ++depth_ <= max_depth_ || Fail("too deep", ErrorCode::kLimitExceeded);
 }
 
 bool JsonReader::More(char bracket, bool& first) {
@@ -117,19 +143,27 @@ bool JsonReader::More(char bracket, bool& first) {
   return was_first ? ok() : Take(',') || Fail("expected a comma or the end");
 }
 
-bool JsonReader::Key(std::string& key) {
+bool JsonReader::TakeKey(std::string* key) {
   if (Peek() != '"') return Fail("expected a name in quotes");
-  return String(key) && (Take(':') || Fail("expected a colon"));
+  return TakeString(key) && (Take(':') || Fail("expected a colon"));
 }
 
-bool JsonReader::String(std::string& text) {
+bool JsonReader::TakeString(std::string* text) {
   if (!Take('"')) return Fail("expected a string");
   token_ = at_ - 1;
-  text.clear();
-  while (true) {
-    const std::size_t plain = PlainEnd(text_, at_);
-    text.append(text_, at_, plain - at_);
-    if ((at_ = plain) == text_.size()) return Fail("a string breaks off");
+  const auto add = [&](std::size_t end) {
+    if (text != nullptr) text->append(text_, at_, end - at_);
+    at_ = end;
+  };
+  std::size_t plain = PlainEnd(text_, at_);
+  if (text != nullptr) {
+    text->clear();
+    // At once: where it grew, a piece of a secret would be left.
+    if (plain < text_.size() && text_[plain] != '"') text->reserve(StringEnd(text_, plain) - at_);
+  }
+  for (;; plain = PlainEnd(text_, at_)) {
+    add(plain);
+    if (at_ == text_.size()) return Fail("a string breaks off");
     const char c = text_[at_];
     if (c == '"') break;
     if (c == '\\') {
@@ -139,8 +173,7 @@ bool JsonReader::String(std::string& text) {
     const std::size_t size = Utf8SequenceLength(text_.substr(at_));
     if (size == 0) return Fail("invalid UTF-8");
     if (size == 1 && c < 0x20) return Fail("a control character in a string");
-    text.append(text_, at_, size);
-    at_ += size;
+    add(at_ + size);
   }
   ++at_;
   return true;
@@ -155,13 +188,13 @@ bool JsonReader::Hex4(std::uint32_t& unit) {
   return true;
 }
 
-bool JsonReader::Escape(std::string& text) {
+bool JsonReader::Escape(std::string* text) {
   constexpr std::string_view kFrom = "\"\\/bfnrt";
   constexpr std::string_view kTo = "\"\\/\b\f\n\r\t";
   const std::string_view name = text_.substr(at_ + 1, 1);
   if (name.empty()) return Fail("a string breaks off");
   if (const auto i = kFrom.find(name); i != std::string_view::npos) {
-    text += kTo[i];
+    if (text != nullptr) *text += kTo[i];
     at_ += 2;
     return true;
   }
@@ -177,7 +210,7 @@ bool JsonReader::Escape(std::string& text) {
     if (low < 0xDC00 || low >= 0xE000) return Fail("half a surrogate pair");
     unit = 0x10000 + ((unit - 0xD800) << 10U) + (low - 0xDC00);
   }
-  AppendUtf8(text, unit);
+  if (text != nullptr) AppendUtf8(*text, unit);
   return true;
 }
 
@@ -216,8 +249,7 @@ bool JsonReader::Skip(std::string_view& json) {
   Peek();
   const std::size_t begin = at_;
   const int outside = depth_;
-  std::string text;
-  char open[kMaxJsonDepth];
+  char open[waybill::kMaxJsonDepth];
   bool first = true;
   // A value, then what stands behind it: by a stack of brackets, not by recursion.
   do {
@@ -227,20 +259,21 @@ bool JsonReader::Skip(std::string_view& json) {
       open[depth_ - outside - 1] = bracket;
       first = true;
     } else if (c == '"') {
-      String(text);
+      TakeString(nullptr);
     } else if (!Word("true") && !Word("false") && !Null()) {
       Digits("expected a value");
     }
     while (depth_ > outside && !More(open[depth_ - outside - 1], first) && ok()) {
     }
-    if (depth_ > outside && ok() && open[depth_ - outside - 1] == '{') Key(text);
+    if (depth_ > outside && ok() && open[depth_ - outside - 1] == '{') TakeKey(nullptr);
   } while (depth_ > outside && ok());
   json = text_.substr(begin, at_ - begin);
   return ok();
 }
 
 bool JsonReader::Afford(std::size_t bytes) {
-  if (bytes > memory_) return Fail("too many elements for so short a text");
+  if (bytes > memory_)
+    return Fail("too many elements for so short a text", ErrorCode::kLimitExceeded);
   memory_ -= bytes;
   return true;
 }

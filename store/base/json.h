@@ -1,9 +1,10 @@
 // JSON that strangers write, and that we write.
 //
 // Reading is a walk through the text, with no document in between. It refuses what RFC 8259 does
-// not allow, invalid UTF-8, more than kMaxJsonDepth levels, and text behind the end. Whoever reads
-// into a value refuses a key that is there twice; in what Skip goes past, keys are not compared.
-// Nothing throws but std::bad_alloc, and no message repeats a value.
+// not allow, invalid UTF-8, too many levels, and text behind the end. Whoever reads into a value
+// refuses a key that is there twice; in what Skip goes past, keys are not compared. Nothing throws
+// but std::bad_alloc, no message repeats a value, and no copy of a value is left in memory but the
+// one that was asked for.
 
 #ifndef WAYBILL_STORE_BASE_JSON_H_
 #define WAYBILL_STORE_BASE_JSON_H_
@@ -17,8 +18,12 @@
 #include <string_view>
 #include <system_error>
 
+#include "waybill/limits.h"
+#include "waybill/result.h"
+
 namespace waybill::internal {
 
+// Levels of what goes in and out of the store; other documents have waybill::kMaxJsonDepth.
 inline constexpr int kMaxJsonDepth = 16;
 // The elements of lists and maps take at most so many bytes of memory for each byte of the text,
 // and some for short texts. What a list holds in reserve comes on top.
@@ -81,22 +86,34 @@ class JsonWriter {
   bool first_ = true;
 };
 
+// The JSON of an object's member, the last of that name; empty: there is none, or no object.
+std::string_view MemberOf(std::string_view object, std::string_view name);
+
 class JsonReader {
  public:
   static constexpr int kEnd = -1;
 
-  explicit JsonReader(std::string_view text)
-      : text_(text), memory_(text.size() * kMemoryPerByte + kMemoryOfAnyText) {}
+  // `max_depth`: at most waybill::kMaxJsonDepth.
+  explicit JsonReader(std::string_view text, int max_depth = kMaxJsonDepth)
+      : text_(text),
+        memory_(text.size() * kMemoryPerByte + kMemoryOfAnyText),
+        max_depth_(max_depth) {}
 
   // After the first problem all functions return false.
   bool ok() const { return wrong_.empty(); }
   // "images[3].id: expected a string, at byte 77": bytes are counted from 0.
   std::string Problem() const;
-  bool Fail(std::string_view what) { return FailAt(at_, what); }
+  // kInvalidArgument, or kLimitExceeded.
+  ErrorCode code() const { return code_; }
+  bool Fail(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument) {
+    return FailAt(at_, what, code);
+  }
   // At the beginning of the string or number that was read last.
-  bool FailAtToken(std::string_view what) { return FailAt(token_, what); }
+  bool FailAtToken(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument) {
+    return FailAt(token_, what, code);
+  }
   // Called on the way out of a member or element that failed.
-  void Within(std::string_view name) { path_.insert(0, "." + std::string(name)); }
+  void Within(std::string_view name);
   void Within(std::size_t index) { path_.insert(0, "[" + std::to_string(index) + "]"); }
 
   // The next byte that is not white space; kEnd: there is none.
@@ -106,9 +123,9 @@ class JsonReader {
   // Opens an object or list; then, until More is false: Key and its value, or an element.
   bool Open(char bracket);
   bool More(char bracket, bool& first);
-  bool Key(std::string& key);
+  bool Key(std::string& key) { return TakeKey(&key); }
 
-  bool String(std::string& text);
+  bool String(std::string& text) { return TakeString(&text); }
   bool Bool(bool& value);
   // On failure `value` is as it was.
   template <typename N>
@@ -130,10 +147,13 @@ class JsonReader {
   bool Afford(std::size_t bytes);
 
  private:
-  bool FailAt(std::size_t byte, std::string_view what);
+  bool FailAt(std::size_t byte, std::string_view what, ErrorCode code);
   bool Take(char c);
   bool Word(std::string_view word);
-  bool Escape(std::string& text);
+  // Null: what it says is not kept.
+  bool TakeString(std::string* text);
+  bool TakeKey(std::string* key);
+  bool Escape(std::string* text);
   bool Hex4(std::uint32_t& unit);
   std::string_view Digits(std::string_view expected);
 
@@ -141,8 +161,10 @@ class JsonReader {
   std::size_t at_ = 0;
   std::size_t token_ = 0;
   std::size_t memory_;
+  int max_depth_;
   int depth_ = 0;
   std::string wrong_;
+  ErrorCode code_ = ErrorCode::kInvalidArgument;
   std::string path_;
 };
 

@@ -384,6 +384,129 @@ BOOST_AUTO_TEST_CASE(takes_no_damage_and_gives_back_what_it_took) {
   BOOST_TEST(taken > 100U);
 }
 
+namespace {
+
+struct Scratch {
+  std::string text = {};
+};
+bool FromText(std::string_view text, Scratch& scratch) {
+  scratch.text = text;
+  return text != "wrong";
+}
+constexpr std::string_view FormOf(const Scratch*) { return "another word"; }
+
+// As others write: {"name":…,"spec":{"size":…}}.
+struct Foreign {
+  std::string name = {};
+  std::vector<std::string> tags = {};
+  std::map<std::string, Point> points = {};
+  std::optional<std::string> maybe = {};
+  std::optional<Scratch> scratch = {};
+  internal::JsonText any = {};
+  std::vector<int> items = {};
+  std::uint64_t size = 7;
+  Colour colour = Colour::kBlue;
+
+  void Describe(auto& v) const {
+    v("name", name);
+    v.Optional("tags", tags, {.bytes = 3, .count = 2});
+    v.Also("a.tags", tags);
+    v.Optional("points", points, {.bytes = 4});
+    v.Optional("maybe", maybe, {.bytes = 3});
+    v.Optional("scratch", scratch, {.bytes = 9});
+    v.Optional("any", any);
+    v("items", items, {.may_be_null = true});
+    v.OptionalWithin("spec", [&](auto& spec) {
+      spec("size", size);
+      spec.Optional("colour", colour);
+    });
+  }
+};
+
+std::string ForeignIs(const std::string& members, Strangers strangers = Strangers::kGo) {
+  Foreign value;
+  const auto read = internal::ReadForeign(R"({"items":[],"name":"n")" + members + "}", 1'000'000,
+                                          value, strangers);
+  if (read) return ToJson(value);
+  const bool is_limit = read.error().code == ErrorCode::kLimitExceeded;
+  return (is_limit ? "limit: " : "") + read.error().message;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_others_write_is_read_as_go_reads_it_or_refused) {
+  struct Row {
+    std::string members;
+    std::string is;  // what is written of it, or the problem
+  };
+  const std::string deep(31, '[');
+  const Row rows[] = {
+      {"", R"({"name":"n","items":[]})"},
+      {R"(,"x":{"x":1,"x":[]},"y":null)", R"({"name":"n","items":[]})"},
+      {R"(,"tags":null,"points":null,"maybe":null,"scratch":null,"spec":null)",
+       R"({"name":"n","items":[]})"},
+      {R"(,"tags":["a","abc"],"any":[1, 2],"spec":{"size":1,"colour":"red"})",
+       R"({"name":"n","tags":["a","abc"],"any":[1, 2],"items":[],"spec":{"size":1,"colour":"red"}})"},
+      {R"(,"any":null)", R"({"name":"n","any":null,"items":[]})"},
+      {R"(,"a.tags":["a"])", R"({"name":"n","tags":["a"],"items":[]})"},
+      {R"(,"points":{"a":{"y":1}})", "points[0].x: it is missing or null, at byte 44"},
+      {R"(,"points":{"a":null})", "points[0]: expected an object, at byte 37"},
+      // What must be there.
+      {R"(,"spec":{})", "spec.size: it is missing or null, at byte 32"},
+      {R"(,"spec":{"size":null})", "spec.size: it is missing or null, at byte 43"},
+      // What would mean two things.
+      {R"(,"name":"m")", "name: it is there twice, at byte 23"},
+      {R"(,"tags":[],"a.tags":null)", "[\"a.tags\"]: it is there twice, at byte 33"},
+      {R"(,"points":{"a":{"x":1},"a":{"x":1}})", "points: a key is there twice, at byte 45"},
+      {R"(,"Tags":[])", "(a member): it must be spelled \"tags\", at byte 23"},
+      {",\"tag\u017f\":[]", "(a member): it must be spelled \"tags\", at byte 23"},
+      {",\"\u212a\":[]", R"({"name":"n","items":[]})"},
+      {R"(,"spec":{"SIZE":1})", "spec.(a member): it must be spelled \"size\", at byte 31"},
+      {R"(,"tags":["a",null])", "tags[1]: expected an element, not null, at byte 39"},
+      // Bounds.
+      {R"(,"tags":["abcd"])", "limit: tags[0]: it has more than 3 bytes, at byte 31"},
+      {R"(,"tags":["a","a","a"])", "limit: tags: it has more than 2 elements, at byte 39"},
+      {R"(,"maybe":"abcd")", "limit: maybe: it has more than 3 bytes, at byte 31"},
+      {R"(,"scratch":"0123456789")", "limit: scratch: it has more than 9 bytes, at byte 33"},
+      {R"(,"points":{"abcde":{}})", "limit: points: it has more than 4 bytes, at byte 33"},
+      {R"(,"x":)" + deep + "[", "limit: (a member): too deep, at byte 59"},
+      // Another kind.
+      {R"(,"scratch":"wrong")", "scratch: expected another word, at byte 33"},
+      {R"(,"spec":{"size":1,"colour":"mauve"})",
+       "spec.colour: expected one of red, green, blue, at byte 49"},
+      {R"(,"spec":[])", "spec: expected an object, at byte 30"},
+      {R"(,"spec":{"size":-1})", "spec.size: the number is out of range, at byte 38"},
+      {R"(,"tags":7)", "tags: expected a list, at byte 30"},
+      {R"(,"maybe":7)", "maybe: expected a string, at byte 31"}};
+  for (const Row& row : rows) {
+    BOOST_TEST_INFO_SCOPE(row.members);
+    BOOST_TEST(ForeignIs(row.members) == row.is);
+  }
+  BOOST_TEST(ForeignIs(R"(,"secret":7)", Strangers::kGoStrict) ==
+             "(a member): unknown field, at byte 23");
+  Foreign value;
+  const auto says = [&](std::string_view text) {
+    const auto read = internal::ReadForeign(text, 40, value);
+    return read ? "" : read.error().message;
+  };
+  BOOST_TEST(says(R"({"items":null,"name":"n"})") == "");
+  BOOST_TEST(says(R"({"items":null,"name":""})") == "name: it is empty, at byte 21");
+  BOOST_TEST(says(R"({"items":null,"name":null})") == "name: it is missing or null, at byte 26");
+  BOOST_TEST(says(R"({"name":"n"})") == "items: it is missing or null, at byte 12");
+  BOOST_TEST(says(std::string(41, ' ')) == "the document has 41 bytes, above the 40 allowed");
+  // Levels that are one too many only for it.
+  BOOST_TEST(ForeignIs(",\"x\":" + deep + std::string(31, ']')) == R"({"name":"n","items":[]})");
+}
+
+BOOST_AUTO_TEST_CASE(a_member_is_found_without_its_type) {
+  constexpr std::string_view kObject = R"({"a":[1, 2],"b":{"c":"d"},"a":"x"})";
+  BOOST_TEST(internal::MemberOf(kObject, "a") == R"("x")");
+  BOOST_TEST(internal::MemberOf(internal::MemberOf(kObject, "b"), "c") == R"("d")");
+  for (const char* text : {"", "[]", "7", R"({"a":1)", R"({"b":1})"}) {
+    BOOST_TEST(internal::MemberOf(text, "a") == "", text);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
