@@ -7,10 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <utility>
 
+#include "store/base/described.h"
 #include "store/base/hex.h"
-#include "store/base/json_document.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
@@ -38,27 +39,21 @@ Result<void> Rename(const std::filesystem::path& from, const std::filesystem::pa
 
 // Whether a file that can't be decoded is one that a later kubelet wrote, not a damaged one.
 bool IsLaterFormat(const std::string& content) {
-  // Bounded in depth, unlike a tree of values.
-  const auto document = internal::JsonDocument::ParseSecret(content, kMaxRecordFileBytes, {});
-  if (!document) return false;
-  const internal::JsonValue root = document->root();
-  const auto kind = root.Find("kind");
-  const auto version = root.Find("apiVersion");
-  if (!kind || !kind->is_string() || !version || !version->is_string()) return false;
-  if (root.Find("closedByWaybill")) return false;
-  const std::string_view group = version->text();
-  if (!group.starts_with("kubelet.config.k8s.io/")) return false;
-  if (group != "kubelet.config.k8s.io/v1alpha1" && group != "kubelet.config.k8s.io/v1beta1") {
+  std::map<std::string, internal::JsonText> fields;
+  if (!internal::ReadForeign(content, kMaxRecordFileBytes, fields)) return false;
+  const std::string_view version = fields["apiVersion"].text;
+  if (!fields["kind"].text.starts_with('"')) return false;
+  if (fields.contains("closedByWaybill")) return false;
+  if (!version.starts_with("\"kubelet.config.k8s.io/")) return false;
+  if (version != "\"kubelet.config.k8s.io/v1alpha1\"" &&
+      version != "\"kubelet.config.k8s.io/v1beta1\"") {
     return true;
   }
-  for (const internal::JsonValue member : root.members()) {
-    const std::string_view field = member.key();
-    if (field != "kind" && field != "apiVersion" && field != "lastUpdatedTime" &&
-        field != "imageRef" && field != "credentialMapping" && field != "image") {
-      return true;
-    }
-  }
-  return false;
+  return std::ranges::any_of(fields, [](const auto& member) {
+    const std::string& field = member.first;
+    return field != "kind" && field != "apiVersion" && field != "lastUpdatedTime" &&
+           field != "imageRef" && field != "credentialMapping" && field != "image";
+  });
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "bindings/cli/input.h"
+#include "store/base/described.h"
 #include "store/base/image_name.h"
-#include "store/base/json_document.h"
 #include "store/base/try.h"
 #include "store/base/words.h"
 #include "waybill/limits.h"
@@ -16,17 +16,15 @@
 namespace waybill::cli {
 namespace {
 
-using internal::JsonDocument;
-using internal::JsonKind;
-using internal::JsonValue;
+using internal::Bounds;
+using internal::JsonText;
+using internal::PathIn;
+using internal::ReadForeign;
+using internal::WrongAt;
 
-// The names that messages may quote: the document may hold credentials under any other.
-constexpr auto kQuotableFields = WordsIn<38>(
-    "apiVersion items kind metadata continue namespace name uid type data stringData "
-    ".dockerconfigjson .dockercfg auths username password email auth spec status phase "
-    "nodeName runtimeClassName serviceAccountName imagePullSecrets initContainers containers "
-    "ephemeralContainers volumes image reference pullPolicy imagePullPolicy imageID "
-    "initContainerStatuses containerStatuses ephemeralContainerStatuses handler");
+constexpr Bounds kCoordinate = {.bytes = kMaxCoordinateBytes};
+// More than fit a document of that size with their names.
+constexpr std::size_t kMaxClusterObjects = 1'000'000;
 
 struct KindOfObject {
   ClusterKind kind;
@@ -43,54 +41,114 @@ constexpr KindOfObject kKinds[] = {
      "kubectl get runtimeclasses -o json"},
 };
 
-// nullopt: missing or null.
-Result<std::optional<JsonValue>> FindOf(JsonValue owner, std::string_view name, JsonKind kind,
-                                        std::string_view wanted) {
-  auto field = internal::FindField(owner, name);
-  if (!field || !*field) return field;
-  if ((*field)->is_null()) return std::optional<JsonValue>();
-  if ((*field)->kind() != kind) return (*field)->Expected(wanted);
-  return field;
-}
+struct ObjectKind {
+  std::string kind = {};
 
-Result<std::optional<JsonValue>> FindArray(JsonValue owner, std::string_view name) {
-  return FindOf(owner, name, JsonKind::kArray, "an array");
-}
+  void Describe(auto& v) const { v.Optional("kind", kind, kCoordinate); }
+};
 
-// Calls `read(JsonValue)` for each object of an array that may be missing.
-template <typename Read>
-Result<void> ForEachObject(JsonValue owner, std::string_view name, const Read& read) {
-  const auto array = TRY(FindArray(owner, name));
-  if (!array) return {};
-  for (const JsonValue item : array->members()) {
-    if (item.kind() != JsonKind::kObject) return item.Expected("an object");
-    TRY(read(item));
+// Of a container, its status, or a reference to a Secret.
+struct NamedObject {
+  std::string name = {};
+  // Of any length: its decision says that only this container can't start.
+  std::string image = {};
+  std::string policy = {};
+  std::string image_id = {};
+
+  void Describe(auto& v) const {
+    v.Optional("name", name, kCoordinate);
+    v.Optional("image", image);
+    v.Optional("imagePullPolicy", policy);
+    v.Optional("imageID", image_id);
   }
-  return {};
-}
+};
 
-Result<void> ReadCoordinate(JsonValue owner, std::string_view name, std::string& out) {
-  return internal::ReadStringField(owner, name, kMaxCoordinateBytes, out);
-}
+struct ImageVolume {
+  std::string reference = {};
+  std::string policy = {};
 
-// Reads namespace, name and UID of an object.
-template <typename Object>
-Result<void> ReadMetadata(JsonValue object, Object& out) {
-  const auto metadata = TRY(internal::Require(object, "metadata", JsonKind::kObject));
-  TRY(ReadCoordinate(metadata, "namespace", out.namespace_name));
-  TRY(ReadCoordinate(metadata, "name", out.name));
-  TRY(ReadCoordinate(metadata, "uid", out.uid));
-  return out.name.empty() ? metadata.Fail("the object has no name") : Result<void>();
-}
+  void Describe(auto& v) const {
+    v.Optional("reference", reference);
+    v.Optional("pullPolicy", policy);
+  }
+};
 
-Result<void> ReadPullSecretNames(JsonValue owner, std::vector<std::string>& out) {
-  return ForEachObject(owner, "imagePullSecrets", [&](JsonValue reference) -> Result<void> {
-    std::string name;
-    TRY(ReadCoordinate(reference, "name", name));
-    // The API server admits an empty name, and a kubelet finds no Secret under it.
-    if (!name.empty()) out.push_back(std::move(name));
-    return {};
+struct VolumeObject {
+  std::string name = {};
+  std::optional<ImageVolume> image = {};
+
+  void Describe(auto& v) const {
+    v.Optional("name", name, kCoordinate);
+    v.Optional("image", image);
+  }
+};
+
+void DescribeMetadata(auto& v, const auto& object) {
+  v.Within("metadata", [&](auto& metadata) {
+    metadata.Optional("namespace", object.namespace_name, kCoordinate);
+    metadata("name", object.name, kCoordinate);
+    metadata.Optional("uid", object.uid, kCoordinate);
   });
+}
+
+struct PodObject : PodToStart {
+  std::vector<NamedObject> secrets = {};
+  std::vector<VolumeObject> volumes = {};
+  // Of init, regular and ephemeral ones.
+  std::vector<NamedObject> specs[3] = {};
+  std::vector<NamedObject> statuses[3] = {};
+
+  void Describe(auto& v) const {
+    DescribeMetadata(v, *this);
+    v.Within("spec", [&](auto& spec) {
+      spec.Optional("nodeName", node_name, kCoordinate);
+      spec.Optional("runtimeClassName", runtime_class, kCoordinate);
+      spec.Optional("serviceAccountName", service_account, kCoordinate);
+      spec.Optional("imagePullSecrets", secrets);
+      spec.Optional("initContainers", specs[0]);
+      spec.Optional("containers", specs[1]);
+      spec.Optional("ephemeralContainers", specs[2]);
+      spec.Optional("volumes", volumes);
+    });
+    v.OptionalWithin("status", [&](auto& status) {
+      status.Optional("phase", phase, kCoordinate);
+      status.Optional("initContainerStatuses", statuses[0]);
+      status.Optional("containerStatuses", statuses[1]);
+      status.Optional("ephemeralContainerStatuses", statuses[2]);
+    });
+  }
+};
+
+// A Secret, a ServiceAccount or a RuntimeClass.
+struct OtherObject : ListedServiceAccount {
+  std::vector<NamedObject> secrets = {};
+  std::string handler = {};
+
+  void Describe(auto& v) const {
+    DescribeMetadata(v, *this);
+    v.Optional("imagePullSecrets", secrets);
+    v.Optional("handler", handler, {.bytes = kMaxRuntimeHandlerBytes});
+  }
+};
+
+struct ObjectList {
+  std::string more = {};
+  std::vector<JsonText> items = {};
+
+  void Describe(auto& v) const {
+    v.OptionalWithin("metadata", [&](auto& metadata) { metadata.Optional("continue", more); });
+    // A kubelet without pods writes null.
+    v("items", items, {.count = kMaxClusterObjects, .may_be_null = true});
+  }
+};
+
+// The API server admits an empty name, and a kubelet finds no Secret under it.
+std::vector<std::string> NamesIn(const std::vector<NamedObject>& secrets) {
+  std::vector<std::string> names;
+  for (const NamedObject& secret : secrets) {
+    if (!secret.name.empty()) names.push_back(secret.name);
+  }
+  return names;
 }
 
 PullPolicy DefaultPullPolicy(std::string_view image) {
@@ -100,40 +158,16 @@ PullPolicy DefaultPullPolicy(std::string_view image) {
   return latest ? PullPolicy::kAlways : PullPolicy::kIfNotPresent;
 }
 
-Result<void> ReadPolicy(JsonValue owner, std::string_view field, ContainerToStart& out) {
-  const auto policy = TRY(FindOf(owner, field, JsonKind::kString, "a string"));
-  if (!policy || policy->text().empty()) {
-    out.pull_policy = DefaultPullPolicy(out.image);
-    return {};
+Result<void> AddContainer(ContainerToStart added, const std::string& policy,
+                          const std::string& path, PodToStart& pod) {
+  added.pull_policy = DefaultPullPolicy(added.image);
+  if (!policy.empty()) {
+    const auto parsed = FromWord<PullPolicy>(policy, "pull policy");
+    if (!parsed) return WrongAt(path, "not a pull policy: Always, IfNotPresent or Never");
+    added.pull_policy = *parsed;
   }
-  auto parsed = FromWord<PullPolicy>(policy->text(), "pull policy");
-  if (!parsed) return policy->Fail("not a pull policy: Always, IfNotPresent or Never");
-  out.pull_policy = *parsed;
+  pod.containers.push_back(std::move(added));
   return {};
-}
-
-Result<void> ReadContainers(JsonValue spec, std::string_view field, ContainerKind kind,
-                            PodToStart& out) {
-  return ForEachObject(spec, field, [&](JsonValue container) -> Result<void> {
-    ContainerToStart& added = out.containers.emplace_back();
-    added.kind = kind;
-    TRY(ReadCoordinate(container, "name", added.name));
-    // An image of any length is read: its decision says that only this container can't start.
-    TRY(internal::ReadStringField(container, "image", kMaxClusterListBytes, added.image));
-    return ReadPolicy(container, "imagePullPolicy", added);
-  });
-}
-
-Result<void> ReadImageVolumes(JsonValue spec, PodToStart& out) {
-  return ForEachObject(spec, "volumes", [&](JsonValue volume) -> Result<void> {
-    const auto image = TRY(FindOf(volume, "image", JsonKind::kObject, "an object"));
-    if (!image) return {};
-    ContainerToStart& added = out.containers.emplace_back();
-    added.kind = ContainerKind::kImageVolume;
-    TRY(ReadCoordinate(volume, "name", added.name));
-    TRY(internal::ReadStringField(*image, "reference", kMaxClusterListBytes, added.image));
-    return ReadPolicy(*image, "pullPolicy", added);
-  });
 }
 
 // Where a status says what the runtime called the image: `docker-pullable://r/x@sha256:…`.
@@ -142,46 +176,56 @@ std::string_view RefOfImageId(std::string_view image_id) {
   return scheme == std::string_view::npos ? image_id : image_id.substr(scheme + 3);
 }
 
-Result<void> ReadStatuses(JsonValue status, std::string_view field, ContainerKind kind,
-                          PodToStart& out) {
-  return ForEachObject(status, field, [&](JsonValue one) -> Result<void> {
-    std::string name;
-    std::string image_id;
-    TRY(ReadCoordinate(one, "name", name));
-    TRY(internal::ReadStringField(one, "imageID", kMaxClusterListBytes, image_id));
-    for (ContainerToStart& container : out.containers) {
-      if (container.kind != kind || container.name != name) continue;
-      container.status_ref = RefOfImageId(image_id);
+void AddStatus(const NamedObject& status, ContainerKind kind, PodToStart& pod) {
+  for (ContainerToStart& container : pod.containers) {
+    if (container.kind != kind || container.name != status.name) continue;
+    container.status_ref = RefOfImageId(status.image_id);
+  }
+}
+
+Result<PodToStart> ReadPod(std::string_view json) {
+  PodObject pod;
+  TRY(ReadForeign(json, kMaxClusterListBytes, pod));
+  pod.pull_secrets = NamesIn(pod.secrets);
+  constexpr std::string_view kLists[] = {"spec.initContainers", "spec.containers",
+                                         "spec.ephemeralContainers"};
+  for (std::size_t list = 0; list < std::size(kLists); ++list) {
+    const auto kind = static_cast<ContainerKind>(list);
+    for (std::size_t i = 0; i < pod.specs[list].size(); ++i) {
+      const NamedObject& spec = pod.specs[list][i];
+      TRY(AddContainer({.kind = kind, .name = spec.name, .image = spec.image}, spec.policy,
+                       PathIn(kLists[list], i, "imagePullPolicy"), pod));
     }
+    for (const NamedObject& status : pod.statuses[list]) AddStatus(status, kind, pod);
+  }
+  for (std::size_t i = 0; i < pod.volumes.size(); ++i) {
+    const auto& [name, image] = pod.volumes[i];
+    if (!image) continue;
+    TRY(AddContainer({.kind = ContainerKind::kImageVolume, .name = name, .image = image->reference},
+                     image->policy, PathIn("spec.volumes", i, "image.pullPolicy"), pod));
+  }
+  return PodToStart(std::move(pod));
+}
+
+Result<void> ReadObject(std::string_view json, ClusterKind kind, ClusterObjects& out) {
+  if (kind == ClusterKind::kPod) {
+    out.pods.push_back(TRY(ReadPod(json)));
     return {};
-  });
-}
-
-Result<PodToStart> ReadPod(JsonValue object) {
-  PodToStart pod;
-  TRY(ReadMetadata(object, pod));
-  const auto spec = TRY(internal::Require(object, "spec", JsonKind::kObject));
-  TRY(ReadCoordinate(spec, "nodeName", pod.node_name));
-  TRY(ReadCoordinate(spec, "runtimeClassName", pod.runtime_class));
-  TRY(ReadCoordinate(spec, "serviceAccountName", pod.service_account));
-  TRY(ReadPullSecretNames(spec, pod.pull_secrets));
-  TRY(ReadContainers(spec, "initContainers", ContainerKind::kInit, pod));
-  TRY(ReadContainers(spec, "containers", ContainerKind::kRegular, pod));
-  TRY(ReadContainers(spec, "ephemeralContainers", ContainerKind::kEphemeral, pod));
-  TRY(ReadImageVolumes(spec, pod));
-  const auto status = TRY(FindOf(object, "status", JsonKind::kObject, "an object"));
-  if (!status) return pod;
-  TRY(ReadCoordinate(*status, "phase", pod.phase));
-  TRY(ReadStatuses(*status, "initContainerStatuses", ContainerKind::kInit, pod));
-  TRY(ReadStatuses(*status, "containerStatuses", ContainerKind::kRegular, pod));
-  TRY(ReadStatuses(*status, "ephemeralContainerStatuses", ContainerKind::kEphemeral, pod));
-  return pod;
-}
-
-Result<ListedSecret> ReadListedSecret(JsonValue object) {
-  ListedSecret secret;
-  TRY(ReadMetadata(object, secret));
-  auto registries = internal::HashPullSecret(object);
+  }
+  OtherObject read;
+  TRY(ReadForeign(json, kMaxClusterListBytes, read));
+  if (kind == ClusterKind::kServiceAccount) {
+    read.pull_secrets = NamesIn(read.secrets);
+    out.service_accounts.push_back(std::move(read));
+    return {};
+  }
+  if (kind == ClusterKind::kRuntimeClass) {
+    if (out.handlers.emplace(read.name, std::move(read.handler)).second) return {};
+    return WrongAt("metadata.name", "this runtime class is there twice");
+  }
+  ListedSecret& secret =
+      out.secrets.emplace_back(ListedSecret{read.namespace_name, read.name, read.uid});
+  auto registries = internal::HashPullSecret(json);
   if (registries) {
     secret.registries = *std::move(registries);
   } else if (registries.error().code == ErrorCode::kOutOfMemory) {
@@ -189,38 +233,7 @@ Result<ListedSecret> ReadListedSecret(JsonValue object) {
   } else {
     secret.unreadable_because = registries.error().message;
   }
-  return secret;
-}
-
-Result<ListedServiceAccount> ReadServiceAccount(JsonValue object) {
-  ListedServiceAccount account;
-  TRY(ReadMetadata(object, account));
-  TRY(ReadPullSecretNames(object, account.pull_secrets));
-  return account;
-}
-
-Result<void> ReadObject(JsonValue object, ClusterKind kind, ClusterObjects& out) {
-  switch (kind) {
-    case ClusterKind::kPod:
-      out.pods.push_back(TRY(ReadPod(object)));
-      return {};
-    case ClusterKind::kSecret:
-      out.secrets.push_back(TRY(ReadListedSecret(object)));
-      return {};
-    case ClusterKind::kServiceAccount:
-      out.service_accounts.push_back(TRY(ReadServiceAccount(object)));
-      return {};
-    case ClusterKind::kRuntimeClass:
-      break;
-  }
-  PodToStart named;  // for its name only
-  TRY(ReadMetadata(object, named));
-  std::string handler;
-  auto read = internal::ReadStringField(object, "handler", kMaxRuntimeHandlerBytes, handler);
-  if (read && !out.handlers.emplace(named.name, std::move(handler)).second) {
-    return object.Fail("this runtime class is there twice");
-  }
-  return read;
+  return {};
 }
 
 // Two objects of one name: it would not be clear which one counts.
@@ -237,17 +250,6 @@ Result<void> CheckNamesOnce(const std::vector<Object>& objects, std::string_view
   return {};
 }
 
-Result<void> CheckWholeList(JsonValue root) {
-  const auto metadata = TRY(FindOf(root, "metadata", JsonKind::kObject, "an object"));
-  if (!metadata) return {};
-  std::string more;
-  auto read = internal::ReadStringField(*metadata, "continue", kMaxClusterListBytes, more);
-  if (!read || more.empty()) return read;
-  Error error = metadata->Fail("\"continue\" is set: this is a part of the list only");
-  error.hint = "ask for the whole list at once";
-  return error;
-}
-
 // "Pod" of a List's item; nullptr: of a kind that is ignored. Items of a PodList do not say it.
 const KindOfObject* FindKind(std::string_view name) {
   for (const KindOfObject& kind : kKinds) {
@@ -256,24 +258,20 @@ const KindOfObject* FindKind(std::string_view name) {
   return nullptr;
 }
 
-Result<std::string> KindText(JsonValue object) {
-  std::string text;
-  TRY(internal::ReadStringField(object, "kind", kMaxCoordinateBytes, text));
-  return text;
-}
-
-Result<void> ReadItems(JsonValue root, std::string_view list_kind, ClusterObjects& out,
-                       std::size_t& count) {
+Result<void> ReadItems(const ObjectList& list, std::string_view list_kind, ClusterObjects& out) {
   const KindOfObject* of_list = nullptr;
   for (const KindOfObject& kind : kKinds) {
     if (kind.list == list_kind) of_list = &kind;
   }
-  return ForEachObject(root, "items", [&](JsonValue item) -> Result<void> {
-    ++count;
-    const auto text = TRY(KindText(item));
-    const KindOfObject* kind = text.empty() ? of_list : FindKind(text);
-    return kind == nullptr ? Result<void>() : ReadObject(item, kind->kind, out);
-  });
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    const std::string_view json = list.items[i].text;
+    ObjectKind item;
+    auto read = ReadForeign(json, kMaxClusterListBytes, item);
+    const KindOfObject* const kind = item.kind.empty() ? of_list : FindKind(item.kind);
+    if (read && kind != nullptr) read = ReadObject(json, kind->kind, out);
+    if (!read) return internal::Inside(PathIn("items", i), read.error());
+  }
+  return {};
 }
 
 std::size_t CountOf(const ClusterObjects& objects, ClusterKind kind) {
@@ -308,21 +306,22 @@ std::string_view ContainerKindName(ContainerKind kind) {
 
 Result<ClusterObjects> DecodeClusterList(std::string_view json, ClusterKind wanted) {
   const KindOfObject& of_wanted = kKinds[static_cast<std::size_t>(wanted)];
-  const auto document = TRY(JsonDocument::ParseSecret(json, kMaxClusterListBytes, kQuotableFields));
-  const JsonValue root = document.root();
-  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-  const auto text = TRY(KindText(root));
+  ObjectKind root;
+  TRY(ReadForeign(json, kMaxClusterListBytes, root));
   ClusterObjects objects;
-  std::size_t count = 0;
-  if (const KindOfObject* single = FindKind(text)) {
-    count = 1;
-    TRY(ReadObject(root, single->kind, objects));
+  std::size_t count = 1;
+  if (const KindOfObject* const single = FindKind(root.kind)) {
+    TRY(ReadObject(json, single->kind, objects));
   } else {
-    TRY(CheckWholeList(root));
-    const auto items = TRY(internal::FindField(root, "items"));
-    // A kubelet without pods writes null.
-    if (!items) return WrongDocument("field \"items\" is missing");
-    TRY(ReadItems(root, text, objects, count));
+    ObjectList list;
+    TRY(ReadForeign(json, kMaxClusterListBytes, list));
+    if (!list.more.empty()) {
+      Error error = WrongAt("metadata.continue", "this is a part of the list only");
+      error.hint = "ask for the whole list at once";
+      return error;
+    }
+    TRY(ReadItems(list, root.kind, objects));
+    count = list.items.size();
   }
   if (count > 0 && CountOf(objects, wanted) == 0) {
     return WrongDocument(fmt::format("none of its {} {} is a {}", count,

@@ -19,7 +19,7 @@
 
 namespace waybill::cli {
 
-// Bytes of one document. In memory it takes up to three times as much, and 30 bytes a value.
+// Bytes of one document.
 inline constexpr std::size_t kMaxClusterListBytes = std::size_t{64} << 20;
 
 enum class ContainerKind : std::uint8_t { kInit, kRegular, kEphemeral, kImageVolume };

@@ -48,18 +48,6 @@ Result<T> ReadDecoded(const std::string& path, std::size_t most,
   return decoded;
 }
 
-// The N words of `text`, which has blanks between them.
-template <std::size_t N>
-consteval std::array<std::string_view, N> WordsIn(std::string_view text) {
-  std::array<std::string_view, N> words;
-  for (std::string_view& word : words) {
-    word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-  }
-  if (!text.empty() || words.back().empty()) throw "the text has another number of words";
-  return words;
-}
-
 // The images in `path`: the output of `crictl images -o json`. Errors name the file.
 Result<std::vector<ListedImage>> ReadImageList(const std::string& path);
 // The same, of what `path` holds.

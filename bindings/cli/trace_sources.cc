@@ -15,8 +15,9 @@
 #include "bindings/cli/parse.h"
 #include "bindings/cli/pull_message.h"
 #include "bindings/cli/sizing_model.h"
+#include "store/base/described.h"
 #include "store/base/image_name.h"
-#include "store/base/json_document.h"
+#include "store/base/json.h"
 #include "store/base/timestamp.h"
 #include "store/base/trace.h"
 #include "store/base/try.h"
@@ -27,9 +28,8 @@
 namespace waybill::cli {
 namespace {
 
-using internal::JsonDocument;
-using internal::JsonKind;
-using internal::JsonValue;
+using internal::JsonText;
+using internal::ReadForeign;
 
 constexpr std::int64_t kMillisecondsPerSecond = 1000;
 // An event says how often it happened; above this the rest is left out.
@@ -40,55 +40,43 @@ constexpr std::size_t kMaxTraceBytes = std::size_t{512} << 20;
 constexpr std::int64_t kStartsWithin = 300 * kMillisecondsPerSecond;
 constexpr std::int64_t kStartsBefore = 60 * kMillisecondsPerSecond;
 
-// The names that messages may quote. Pods have secrets under others: values of variables.
-constexpr auto kQuotableFields = WordsIn<33>(
-    "items metadata namespace name uid spec status involvedObject reason message count "
-    "series containers initContainers ephemeralContainers containerStatuses "
-    "initContainerStatuses ephemeralContainerStatuses image imageID imageRef state lastState "
-    "running terminated startedAt createdAt labels imagePullSecrets nodeName source host "
-    "reportingInstance");
-
 // Of what others wrote much is missing: then it is empty.
-std::optional<JsonValue> At(std::optional<JsonValue> value,
-                            std::initializer_list<std::string_view> path) {
-  for (const std::string_view name : path) {
-    if (value) value = value->Find(name);
-  }
+JsonText At(JsonText value, std::initializer_list<std::string_view> path) {
+  for (const std::string_view name : path) value.text = internal::MemberOf(value.text, name);
   return value;
 }
-std::string TextAt(std::optional<JsonValue> value, std::initializer_list<std::string_view> path) {
-  const auto found = At(value, path);
-  return found && found->is_string() ? std::string(found->text()) : std::string();
+std::string TextAt(JsonText value, std::initializer_list<std::string_view> path) {
+  std::string text;
+  return ReadForeign(At(value, path).text, kMaxDocumentBytes, text) ? text : "";
 }
-std::uint64_t NumberAt(std::optional<JsonValue> value,
-                       std::initializer_list<std::string_view> path) {
-  const auto found = At(value, path);
+// Some write a number as a string.
+std::uint64_t NumberAt(JsonText value, std::initializer_list<std::string_view> path) {
+  std::string_view json = At(value, path).text;
+  json.remove_prefix(json.starts_with('"') ? 1 : 0);
   std::uint64_t number = 0;
-  if (!found) return 0;
-  const std::string_view digits = found->text();
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  std::from_chars(json.data(), json.data() + json.size(), number);
   return number;
 }
-std::optional<std::int64_t> TimeAt(std::optional<JsonValue> value,
-                                   std::initializer_list<std::string_view> path) {
+std::optional<std::int64_t> TimeAt(JsonText value, std::initializer_list<std::string_view> path) {
   const auto time = ParseTimestamp(TextAt(value, path));
   return time ? std::optional(TraceTime(*time)) : std::nullopt;
 }
+std::vector<JsonText> ListAt(JsonText value, std::initializer_list<std::string_view> path) {
+  std::vector<JsonText> list;
+  return ReadForeign(At(value, path).text, kMaxDocumentBytes, list) ? list
+                                                                    : std::vector<JsonText>();
+}
 
-// Calls `take(JsonValue)` for each object of the file; of a list, for each of `items`.
+// Calls `take(JsonText)` for each object of the file; of a list, for each of `items`.
 template <typename Take>
 Result<void> ForEachObject(const std::string& path, std::string_view items, const Take& take) {
   auto stream = TRY(JsonStream::Open(path, kMaxDocumentBytes));
   while (const auto text = TRY(stream.Next())) {
-    auto document = JsonDocument::ParseSecret(*text, kMaxDocumentBytes, kQuotableFields);
-    if (!document) return AboutInput(stream.where(), document.error(), {});
-    const JsonValue root = document->root();
-    const auto list = root.Find(items);
-    if (!list || list->kind() != JsonKind::kArray) {
-      TRY(take(root));
-      continue;
-    }
-    for (const JsonValue item : list->members()) TRY(take(item));
+    JsonText root;
+    const auto read = ReadForeign(*text, kMaxDocumentBytes, root);
+    if (!read) return AboutInput(stream.where(), read.error(), {});
+    if (!At(root, {items}).text.starts_with('[')) TRY(take(root));
+    for (const JsonText item : ListAt(root, {items})) TRY(take(item));
   }
   return {};
 }
@@ -269,14 +257,11 @@ class Importer {
   // Of what `crictl imagefsinfo -o json` prints: what the images take on the disk, unpacked.
   // nullopt: that is something else. Older ones print one file system alone.
   static std::optional<std::uint64_t> BytesOfImages(std::string_view content) {
-    const auto document = JsonDocument::Parse(content, kMaxDocumentBytes);
-    if (!document) return std::nullopt;
-    const auto status = document->root().Find("status");
-    if (At(status, {"usedBytes"})) return NumberAt(status, {"usedBytes", "value"});
-    const auto systems = At(status, {"imageFilesystems"});
-    if (!systems || systems->kind() != JsonKind::kArray) return std::nullopt;
+    const JsonText status = At({content}, {"status"});
+    if (!At(status, {"usedBytes"}).text.empty()) return NumberAt(status, {"usedBytes", "value"});
+    if (!At(status, {"imageFilesystems"}).text.starts_with('[')) return std::nullopt;
     std::uint64_t used = 0;
-    for (const JsonValue system : systems->members()) {
+    for (const JsonText system : ListAt(status, {"imageFilesystems"})) {
       used += NumberAt(system, {"usedBytes", "value"});
     }
     return used;
@@ -315,11 +300,11 @@ class Importer {
   }
 
   Result<void> ReadContainers(const std::string& path) {
-    return ForEachObject(path, "containers", [&](JsonValue item) -> Result<void> {
+    return ForEachObject(path, "containers", [&](JsonText item) -> Result<void> {
       const auto nanoseconds = static_cast<std::int64_t>(NumberAt(item, {"createdAt"}));
       if (nanoseconds <= 0) {
         return Error{ErrorCode::kInvalidArgument,
-                     fmt::format("{}: {}: it says no createdAt", InputName(path), item.Path()),
+                     fmt::format("{}: a container says no createdAt", InputName(path)),
                      "give what `crictl ps -a -o json` prints"};
       }
       Start start;
@@ -342,28 +327,25 @@ class Importer {
   }
 
   Result<void> ReadPods(const std::string& path) {
-    return ForEachObject(path, "items", [&](JsonValue item) -> Result<void> {
+    return ForEachObject(path, "items", [&](JsonText item) -> Result<void> {
       const std::string pod_namespace = TextAt(item, {"metadata", "namespace"});
       const std::string pod = PodKey(pod_namespace, TextAt(item, {"metadata", "name"}));
       const std::string node = TextAt(item, {"spec", "nodeName"});
       if (!IsWanted(node)) return {};
       NoteNode(node);
       std::vector<std::string>& credentials = credentials_[pod];
-      if (const auto secrets = At(item, {"spec", "imagePullSecrets"})) {
-        for (const JsonValue secret : secrets->members()) {
-          const std::string name = TextAt(secret, {"name"});
-          if (!name.empty()) credentials.push_back(TRY(Pseudonym(pod_namespace, name)));
-        }
+      for (const JsonText secret : ListAt(item, {"spec", "imagePullSecrets"})) {
+        const std::string name = TextAt(secret, {"name"});
+        if (!name.empty()) credentials.push_back(TRY(Pseudonym(pod_namespace, name)));
       }
       constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
           {"containers", "containerStatuses"},
           {"initContainers", "initContainerStatuses"},
           {"ephemeralContainers", "ephemeralContainerStatuses"}};
       for (const auto& [containers, statuses] : kKinds) {
-        const auto list = At(item, {"status", statuses});
-        if (!list) continue;
-        for (const JsonValue status : list->members()) {
-          AddContainer(pod, pod_namespace, At(item, {"spec", containers}), status);
+        const auto specs = ListAt(item, {"spec", containers});
+        for (const JsonText status : ListAt(item, {"status", statuses})) {
+          AddContainer(pod, pod_namespace, specs, status);
         }
       }
       return {};
@@ -371,16 +353,14 @@ class Importer {
   }
 
   void AddContainer(const std::string& pod, const std::string& pod_namespace,
-                    std::optional<JsonValue> specs, JsonValue status) {
+                    const std::vector<JsonText>& specs, JsonText status) {
     Start start{.pod = pod};
     start.event.pod_namespace = pod_namespace;
     start.event.image = TextAt(status, {"image"});
     // The status has the runtime's spelling; the pod's is in its specification.
     const std::string name = TextAt(status, {"name"});
-    if (specs) {
-      for (const JsonValue spec : specs->members()) {
-        if (TextAt(spec, {"name"}) == name) start.event.image = TextAt(spec, {"image"});
-      }
+    for (const JsonText spec : specs) {
+      if (TextAt(spec, {"name"}) == name) start.event.image = TextAt(spec, {"image"});
     }
     start.event.ref = TextAt(status, {"imageID"});
     if (const std::size_t scheme = start.event.ref.find("://"); scheme != std::string::npos) {
@@ -403,14 +383,15 @@ class Importer {
   };
 
   Result<void> ReadEvents(const std::string& path) {
-    return ForEachObject(path, "items", [&](JsonValue item) -> Result<void> {
+    return ForEachObject(path, "items", [&](JsonText item) -> Result<void> {
       // Of a watch with --output-watch-events.
-      ReadEvent(item.Find("object").value_or(item));
+      const JsonText object = At(item, {"object"});
+      ReadEvent(object.text.empty() ? item : object);
       return {};
     });
   }
 
-  void ReadEvent(JsonValue item) {
+  void ReadEvent(JsonText item) {
     if (TextAt(item, {"involvedObject", "kind"}) != "Pod") return;
     const auto message = ParsePullMessage(TextAt(item, {"reason"}), TextAt(item, {"message"}));
     if (!message) return;

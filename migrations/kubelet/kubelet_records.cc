@@ -33,9 +33,10 @@
 #include <type_traits>
 
 #include "store/base/caught.h"
+#include "store/base/described.h"
 #include "store/base/go_json.h"
-#include "store/base/json_document.h"
 #include "store/base/options.h"
+#include "store/base/quote.h"
 #include "store/base/timestamp.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
@@ -44,164 +45,125 @@
 namespace waybill {
 namespace {
 
-using internal::CheckArray, internal::CheckCount, internal::CheckObject, internal::JsonDocument,
-    internal::JsonKind, internal::JsonValue, internal::QuoteForMessage, internal::ReadBool,
-    internal::ReadString, internal::Require;
+using internal::Bounds, internal::Strangers;
 
 constexpr std::string_view kApiVersions[] = {"kubelet.config.k8s.io/v1beta1",
                                              "kubelet.config.k8s.io/v1alpha1",
                                              "imagemanager.kubelet.config.k8s.io/v1alpha1"};
-constexpr std::string_view kRecordFields[] = {"kind",
-                                              "apiVersion",
-                                              "lastUpdatedTime",
-                                              "imageRef",
-                                              "image",
-                                              "credentialMapping",
-                                              "kubernetesSecrets",
-                                              "kubernetesSecretCoordinates",
-                                              "kubernetesServiceAccounts",
-                                              "nodePodsAccessible",
-                                              "uid",
-                                              "namespace",
-                                              "name",
-                                              "credentialHash",
-                                              "observedImages"};
-// Go's zero time.
-constexpr Timestamp kGoZeroTime{-62135596800, 0};
+constexpr Bounds kRecordCoordinate = {.bytes = kMaxCoordinateBytes};
+constexpr Bounds kRecordCredentials = {.count = kMaxCredentialsPerName, .may_be_null = true};
+constexpr Bounds kRecordNames = {.bytes = kMaxImageBytes, .count = kMaxImageNamesPerRecord};
 
-// Checked first, so that a file of a later version is reported as such, not for an unknown field.
-Result<void> CheckHeader(JsonValue root, std::string_view kind) {
-  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-  for (const std::string_view name : {"kind", "apiVersion"}) {
-    const auto field = TRY(Require(root, name, JsonKind::kString));
-    const std::string_view text = field.text();
-    if (name == "kind") {
-      if (text != kind) return field.Fail("expected " + QuoteForMessage(kind));
-    } else if (std::count(std::begin(kApiVersions), std::end(kApiVersions), text) == 0) {
-      return field.Fail("expected " + QuoteForMessage(kApiVersions[0]));
-    }
+struct RecordTime {
+  std::optional<Timestamp> time = {};
+};
+bool FromText(std::string_view text, RecordTime& out) {
+  constexpr Timestamp kGoZeroTime{-62135596800, 0};
+  const auto time = ParseTimestamp(text);
+  if (time && *time != kGoZeroTime) out.time = *time;
+  return time.has_value();
+}
+constexpr std::string_view FormOf(const RecordTime*) { return "a time like 2026-01-02T03:04:05Z"; }
+
+struct RecordSecret : ImagePullSecret {
+  void Describe(auto& v) const {
+    v.Optional("uid", uid, kRecordCoordinate);
+    v.Optional("namespace", namespace_name, kRecordCoordinate);
+    v.Optional("name", name, kRecordCoordinate);
+    v.Optional("credentialHash", credential_hash, kRecordCoordinate);
   }
-  return {};
-}
+};
 
-Result<void> ReadTime(JsonValue value, std::optional<Timestamp>& out) {
-  if (value.is_null()) return {};
-  if (!value.is_string()) return value.Expected("a string");
-  const auto time = ParseTimestamp(value.text());
-  if (!time) return value.Fail(time.error().message);
-  if (*time != kGoZeroTime) out = *time;
-  return {};
-}
-
-// `T` is ImagePullSecret or ImagePullServiceAccount; the latter has no hash.
-template <typename T>
-Result<void> ReadList(JsonValue list, std::string_view what, std::vector<T>& out) {
-  if (auto array = CheckArray(list); !array) return array;
-  if (auto count = CheckCount(list, kMaxCredentialsPerName, what); !count) return count;
-  for (const JsonValue item : list.members()) {
-    T& one = out.emplace_back();
-    if (auto object = CheckObject(item); !object) return object;
-    for (const JsonValue field : item.members()) {
-      std::string* target = nullptr;
-      if (field.key() == "uid") target = &one.uid;
-      if (field.key() == "namespace") target = &one.namespace_name;
-      if (field.key() == "name") target = &one.name;
-      if constexpr (std::is_same_v<T, ImagePullSecret>) {
-        if (field.key() == "credentialHash") target = &one.credential_hash;
-      }
-      if (target == nullptr) return field.UnknownField();
-      if (auto read = ReadString(field, kMaxCoordinateBytes, *target); !read) return read;
-    }
+struct RecordAccount : ImagePullServiceAccount {
+  void Describe(auto& v) const {
+    v.Optional("uid", uid, kRecordCoordinate);
+    v.Optional("namespace", namespace_name, kRecordCoordinate);
+    v.Optional("name", name, kRecordCoordinate);
   }
-  return {};
-}
+};
 
-Result<void> ReadCredentials(JsonValue value, ImagePullCredentials& out) {
-  if (auto object = CheckObject(value); !object) return object;
-  std::string_view list;  // the name under which the secrets came
-  for (const JsonValue field : value.members()) {
-    Result<void> read;
-    if (field.key() == "kubernetesSecrets" || field.key() == "kubernetesSecretCoordinates") {
-      if (!list.empty()) return field.Fail("stands beside " + QuoteForMessage(list));
-      list = field.key();
-      read = ReadList(field, "secrets", out.kubernetes_secrets);
-    } else if (field.key() == "kubernetesServiceAccounts") {
-      read = ReadList(field, "service accounts", out.kubernetes_service_accounts);
-    } else if (field.key() == "nodePodsAccessible") {
-      read = ReadBool(field, out.node_pods_accessible);
-    } else {
-      return field.UnknownField();
-    }
-    if (!read) return read;
+struct RecordCredentials {
+  std::vector<RecordSecret> secrets = {};
+  std::vector<RecordAccount> service_accounts = {};
+  bool node_pods_accessible = false;
+
+  void Describe(auto& v) const {
+    v.Optional("kubernetesSecrets", secrets, kRecordCredentials);
+    v.Also("kubernetesSecretCoordinates", secrets);
+    v.Optional("kubernetesServiceAccounts", service_accounts, kRecordCredentials);
+    v.Optional("nodePodsAccessible", node_pods_accessible);
   }
-  return {};
-}
+};
 
-Result<void> CheckNameKeys(JsonValue mapping) {
-  if (auto object = CheckObject(mapping); !object) return object;
-  TRY(CheckCount(mapping, kMaxImageNamesPerRecord, "image names"));
-  for (const JsonValue entry : mapping.members()) {
-    if (entry.key().size() <= kMaxImageBytes) continue;
-    return entry.Fail("image name above " + std::to_string(kMaxImageBytes) + " bytes",
-                      ErrorCode::kLimitExceeded);
+struct RecordHeader {
+  std::string kind = {};
+  std::string api_version = {};
+
+  void Describe(auto& v) const {
+    v("kind", kind);
+    v("apiVersion", api_version);
   }
-  return {};
-}
+};
 
-Result<void> ReadMapping(JsonValue value, std::map<std::string, ImagePullCredentials>& out) {
-  if (auto names = CheckNameKeys(value); !names) return names;
-  for (const JsonValue entry : value.members()) {
-    TRY(ReadCredentials(entry, out[std::string(entry.key())]));
+struct PulledFile : RecordHeader {
+  std::optional<RecordTime> last_updated = {};
+  std::string image_ref = {};
+  std::map<std::string, RecordCredentials> credential_mapping = {};
+
+  void Describe(auto& v) const {
+    RecordHeader::Describe(v);
+    v.Optional("lastUpdatedTime", last_updated);
+    v.Optional("imageRef", image_ref, {.bytes = kMaxImageRefBytes});
+    v.Optional("credentialMapping", credential_mapping, kRecordNames);
   }
-  return {};
-}
+};
 
-Result<void> ReadObservedImages(JsonValue value, std::vector<std::string>& out) {
-  if (auto names = CheckNameKeys(value); !names) return names;
-  for (const JsonValue entry : value.members()) {
-    if (auto object = CheckObject(entry); !object) return object;
-    for (const JsonValue field : entry.members()) return field.UnknownField();
-    out.emplace_back(entry.key());
+struct IntentFile : RecordHeader {
+  ImagePullIntent intent = {};
+
+  void Describe(auto& v) const {
+    RecordHeader::Describe(v);
+    v.Optional("image", intent.image, {.bytes = kMaxImageBytes});
   }
-  std::sort(out.begin(), out.end());
-  return {};
-}
+};
 
-// Reads the header; `read` takes each other field.
-template <typename Record>
-Result<Record> Decode(std::string_view json, std::string_view kind,
-                      Result<void> (*read)(JsonValue field, Record& out)) try {
-  const auto document = TRY(JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields));
-  const JsonValue root = document.root();
-  TRY(CheckHeader(root, kind));
+struct NoFields {
+  void Describe(auto& /*v*/) const {}
+};
 
-  Record record;
-  for (const JsonValue field : root.members()) {
-    if (field.key() == "kind" || field.key() == "apiVersion") continue;
-    TRY(read(field, record));
+struct PreloadedFile : RecordHeader {
+  std::optional<RecordTime> last_updated = {};
+  std::string image_ref = {};
+  std::map<std::string, NoFields> observed_images = {};
+
+  void Describe(auto& v) const {
+    RecordHeader::Describe(v);
+    v.Optional("lastUpdatedTime", last_updated);
+    v.Optional("imageRef", image_ref, {.bytes = kMaxImageRefBytes});
+    v.Optional("observedImages", observed_images, kRecordNames);
   }
-  return record;
-} catch (...) {
-  return internal::Caught();
+};
+
+// The header goes first, so that a file of a later version is reported as such, not for an unknown
+// field.
+template <typename File>
+Result<File> ReadRecord(std::string_view json, std::string_view kind) {
+  RecordHeader header;
+  TRY(internal::ReadForeign(json, kMaxRecordFileBytes, header));
+  if (header.kind != kind) {
+    return internal::WrongAt("kind", "expected " + internal::QuoteForMessage(kind));
+  }
+  if (std::ranges::count(kApiVersions, header.api_version) == 0) {
+    return internal::WrongAt("apiVersion",
+                             "expected " + internal::QuoteForMessage(kApiVersions[0]));
+  }
+  File file;
+  TRY(internal::ReadForeign(json, kMaxRecordFileBytes, file, Strangers::kGoStrict));
+  return file;
 }
 
-Result<void> ReadPulledField(JsonValue field, ImagePulledRecord& out) {
-  if (field.key() == "lastUpdatedTime") return ReadTime(field, out.last_updated);
-  if (field.key() == "imageRef") return ReadString(field, kMaxImageRefBytes, out.image_ref);
-  if (field.key() == "credentialMapping") return ReadMapping(field, out.credential_mapping);
-  return field.UnknownField();
-}
-
-Result<void> ReadIntentField(JsonValue field, ImagePullIntent& out) {
-  if (field.key() == "image") return ReadString(field, kMaxImageBytes, out.image);
-  return field.UnknownField();
-}
-
-Result<void> ReadPreloadedField(JsonValue field, ImagePreloadedRecord& out) {
-  if (field.key() == "lastUpdatedTime") return ReadTime(field, out.last_updated);
-  if (field.key() == "imageRef") return ReadString(field, kMaxImageRefBytes, out.image_ref);
-  if (field.key() == "observedImages") return ReadObservedImages(field, out.observed_images);
-  return field.UnknownField();
+std::optional<Timestamp> RecordTimeOf(const std::optional<RecordTime>& read) {
+  return read ? read->time : std::nullopt;
 }
 
 // --- Writing -------------------------------------------------------------------------------------
@@ -283,15 +245,35 @@ void WriteCredentials(const ImagePullCredentials& credentials, KubeletApiVersion
 }  // namespace
 
 Result<ImagePulledRecord> DecodePulledRecord(std::string_view json) {
-  return Decode<ImagePulledRecord>(json, "ImagePulledRecord", ReadPulledField);
+  return internal::Guarded([&]() -> Result<ImagePulledRecord> {
+    const auto file = TRY(ReadRecord<PulledFile>(json, "ImagePulledRecord"));
+    ImagePulledRecord record{.image_ref = file.image_ref,
+                             .last_updated = RecordTimeOf(file.last_updated)};
+    for (const auto& [name, read] : file.credential_mapping) {
+      ImagePullCredentials& credentials = record.credential_mapping[name];
+      credentials.kubernetes_secrets = {read.secrets.begin(), read.secrets.end()};
+      credentials.kubernetes_service_accounts = {read.service_accounts.begin(),
+                                                 read.service_accounts.end()};
+      credentials.node_pods_accessible = read.node_pods_accessible;
+    }
+    return record;
+  });
 }
 
 Result<ImagePullIntent> DecodePullIntent(std::string_view json) {
-  return Decode<ImagePullIntent>(json, "ImagePullIntent", ReadIntentField);
+  return internal::Guarded([&]() -> Result<ImagePullIntent> {
+    return TRY(ReadRecord<IntentFile>(json, "ImagePullIntent")).intent;
+  });
 }
 
 Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json) {
-  return Decode<ImagePreloadedRecord>(json, "ImagePreloadedRecord", ReadPreloadedField);
+  return internal::Guarded([&]() -> Result<ImagePreloadedRecord> {
+    const auto file = TRY(ReadRecord<PreloadedFile>(json, "ImagePreloadedRecord"));
+    ImagePreloadedRecord record{.image_ref = file.image_ref,
+                                .last_updated = RecordTimeOf(file.last_updated)};
+    for (const auto& [name, nothing] : file.observed_images) record.observed_images.push_back(name);
+    return record;
+  });
 }
 
 std::string EncodePulledRecord(const ImagePulledRecord& record, KubeletApiVersion version) {

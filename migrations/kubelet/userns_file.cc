@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "migrations/kubelet/kubelet_places.h"
-#include "store/base/json_document.h"
+#include "store/base/described.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/node/userns/pool.h"
@@ -29,93 +29,42 @@ struct Mapping {
   std::uint64_t length = 0;
 
   friend bool operator==(const Mapping&, const Mapping&) = default;
+
+  void Describe(auto& v) const {
+    v("hostId", host_id);
+    v.Optional("containerId", container_id);
+    v("length", length);
+  }
 };
 
 struct Mappings {
   std::vector<Mapping> uids;
   std::vector<Mapping> gids;
+
+  void Describe(auto& v) const {
+    v.Optional("uidMappings", uids, {.count = kMaxMappingsPerFile});
+    v.Optional("gidMappings", gids, {.count = kMaxMappingsPerFile});
+  }
 };
 
-// Go folds one letter beyond ASCII to a letter of these names: U+017F, the long s.
-std::string Folded(std::string_view key) {
-  constexpr std::string_view kLongS = "\xc5\xbf";
-  std::string folded;
-  for (std::size_t at = 0; at < key.size(); ++at) {
-    if (key.substr(at, kLongS.size()) == kLongS) {
-      folded += 's';
-      ++at;
-    } else {
-      const char c = key[at];
-      folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
+Result<void> CheckNumbers(const std::vector<Mapping>& list, std::string_view name) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const auto& [host_id, container_id, length] = list[i];
+    if (host_id < kHostIds && container_id < kHostIds && length > 0 && length <= kHostIds) continue;
+    return WrongAt(PathIn(name, i), "an ID is not below 2^32, or the length not within 1 to 2^32");
   }
-  return folded;
-}
-
-// The member that Go takes for the field; nullopt: missing or null.
-Result<std::optional<JsonValue>> Field(JsonValue object, std::string_view name) {
-  std::optional<JsonValue> found;
-  for (const JsonValue member : object.members()) {
-    if (Folded(member.key()) != Folded(name)) continue;
-    if (found) return member.Fail("the field is there twice");
-    found = member;
-  }
-  if (found && found->is_null()) found.reset();
-  return found;
-}
-
-// `out` is unchanged if the field is missing or null.
-Result<void> ReadNumber(JsonValue object, std::string_view name, std::uint64_t min,
-                        std::uint64_t max, std::optional<std::uint64_t>& out) {
-  const auto field = TRY(Field(object, name));
-  if (!field) return {};
-  std::uint64_t value = 0;
-  if (auto r = ReadUnsigned(*field, value); !r) return r;
-  if (value < min || value > max) {
-    return field->Fail(std::to_string(value) + " is not within " + std::to_string(min) + " to " +
-                       std::to_string(max));
-  }
-  out = value;
   return {};
 }
 
-Result<Mapping> ReadMapping(JsonValue object) {
-  if (object.kind() != JsonKind::kObject) return object.Expected("an object");
-  std::optional<std::uint64_t> host_id;
-  std::optional<std::uint64_t> length;
-  std::optional<std::uint64_t> container_id;
-  TRY(ReadNumber(object, "hostId", 0, kHostIds - 1, host_id));
-  if (!host_id) return object.Fail("has no hostId");
-  TRY(ReadNumber(object, "length", 1, kHostIds, length));
-  if (!length) return object.Fail("has no length");
-  TRY(ReadNumber(object, "containerId", 0, kHostIds - 1, container_id));
-  return Mapping{*host_id, container_id.value_or(0), *length};
-}
-
-Result<std::vector<Mapping>> ReadList(JsonValue root, std::string_view name) {
-  std::vector<Mapping> mappings;
-  const auto list = TRY(Field(root, name));
-  if (!list) return mappings;
-  TRY(CheckArray(*list));
-  TRY(CheckCount(*list, kMaxMappingsPerFile, "mappings"));
-  for (const JsonValue item : list->members()) {
-    auto mapping = TRY(ReadMapping(item));
-    mappings.push_back(mapping);
-  }
-  return mappings;
-}
-
-Result<Mappings> Read(std::string_view content) {
-  const auto document = TRY(JsonDocument::Parse(content, kMaxUsernsFileBytes));
-  const JsonValue root = document.root();
-  TRY(CheckObject(root));
-  auto uids = TRY(ReadList(root, "uidMappings"));
-  auto gids = TRY(ReadList(root, "gidMappings"));
-  if (uids.size() + gids.size() > kMaxMappingsPerFile) {
-    return root.Fail("has " + std::to_string(uids.size() + gids.size()) + " mappings, above the " +
-                     std::to_string(kMaxMappingsPerFile) + " allowed");
-  }
-  return Mappings{std::move(uids), std::move(gids)};
+Result<Mappings> ReadMappings(std::string_view content) {
+  Mappings read;
+  TRY(ReadForeign(content, kMaxUsernsFileBytes, read, Strangers::kGoAnyCase));
+  TRY(CheckNumbers(read.uids, "uidMappings"));
+  TRY(CheckNumbers(read.gids, "gidMappings"));
+  const std::size_t count = read.uids.size() + read.gids.size();
+  if (count <= kMaxMappingsPerFile) return read;
+  return WrongAt("uidMappings and gidMappings",
+                 "they have more than " + std::to_string(kMaxMappingsPerFile) + " mappings");
 }
 
 // Why no kubelet accepts it; empty: one does.
@@ -255,7 +204,7 @@ UsernsFile DecodeUsernsFile(std::string pod_uid, std::string source, std::string
   UsernsFile file;
   file.pod_uid = std::move(pod_uid);
   file.source = std::move(source);
-  const auto read = Read(content);
+  const auto read = ReadMappings(content);
   if (!read) {
     file.problem = "it can't be read: " + read.error().message;
     return file;

@@ -12,17 +12,20 @@
 //                       a non-empty auth replaces username and password
 //
 // Read as the kubelet does, except that two things are refused, since they make one document mean
-// two credentials: a repeated key, and a known field in another case. Messages contain nothing from
+// two credentials: a repeated field, and a field in another case. Messages contain nothing from
 // a document except the names of the fields above.
 
 #include "runtime/files/auth_document.h"
 
 #include <array>
+#include <map>
 
 #include "runtime/files/documents.h"
 #include "store/base/base64.h"
 #include "store/base/caught.h"
-#include "store/base/json_document.h"
+#include "store/base/described.h"
+#include "store/base/json.h"
+#include "store/base/quote.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
@@ -30,12 +33,12 @@
 namespace waybill {
 namespace {
 
-using internal::Base64Padding, internal::DecodeBase64, internal::JsonDocument, internal::JsonKind,
-    internal::JsonValue, internal::QuoteForMessage, internal::WipedString;
+using internal::Base64Padding, internal::DecodeBase64, internal::JsonText,
+    internal::QuoteForMessage, internal::ReadForeign, internal::WipedString, internal::WrongAt;
 
 struct SecretType {
   std::string_view name;
-  std::string_view key;
+  const char* key;
   bool legacy;
 };
 constexpr std::array<SecretType, 2> kSecretTypes = {{
@@ -43,171 +46,166 @@ constexpr std::array<SecretType, 2> kSecretTypes = {{
     {"kubernetes.io/dockercfg", ".dockercfg", true},
 }};
 
-constexpr std::array<std::string_view, 11> kAuthFields = {
-    "auths",      "kind",     "type",     "data",  "stringData", ".dockerconfigjson",
-    ".dockercfg", "username", "password", "email", "auth"};
+// "user:password", decoded; empty: there is none.
+struct BasicAuth {
+  WipedString pair = {};
+};
+bool FromText(std::string_view text, BasicAuth& auth) {
+  if (text.empty()) return true;
+  return DecodeBase64(text, Base64Padding::kOptional, auth.pair) &&
+         auth.pair.text.find(':') != std::string::npos;
+}
+constexpr std::string_view FormOf(const BasicAuth*) { return "the base64 of \"user:password\""; }
 
-// Wipes the credentials, unless they are moved out.
-struct AuthList {
-  AuthList() = default;
-  ~AuthList() {
-    for (RegistryAuth& entry : entries) {
-      internal::Wipe(entry.auth.username);
-      internal::Wipe(entry.auth.password);
-    }
+struct AuthEntry {
+  WipedString username = {};
+  WipedString password = {};
+  std::string email = {};
+  std::optional<BasicAuth> auth = {};
+
+  void Describe(auto& v) const {
+    v.Optional("username", username.text);
+    v.Optional("password", password.text);
+    v.Optional("email", email);
+    v.Optional("auth", auth);
   }
-  AuthList(const AuthList&) = delete;
-  AuthList& operator=(const AuthList&) = delete;
+};
+using Registries = std::map<std::string, AuthEntry>;
 
-  std::vector<RegistryAuth> entries;
+struct ConfigJson {
+  Registries auths = {};
+
+  void Describe(auto& v) const { v.Optional("auths", auths); }
 };
 
-Result<void> ReadEntry(JsonValue value, AuthConfig& out) {
-  if (auto object = internal::CheckObject(value); !object) return object;
-  WipedString auth;
-  const auto read_field = [&](std::string_view name, std::string& out_field) {
-    return internal::ReadStringField(value, name, kMaxDocumentBytes, out_field);
-  };
-  TRY(read_field("username", out.username));
-  TRY(read_field("password", out.password));
-  TRY(read_field("email", out.email));
-  TRY(read_field("auth", auth.text));
-  if (auth.text.empty()) return {};
+struct PullSecret {
+  JsonText kind = {};
+  JsonText type = {};
+  std::map<std::string, JsonText> string_data = {};
+  std::map<std::string, JsonText> data = {};
 
-  WipedString decoded;
-  std::size_t colon = std::string::npos;
-  if (DecodeBase64(auth.text, Base64Padding::kOptional, decoded)) colon = decoded.text.find(':');
-  if (colon == std::string::npos) {
-    return value.Find("auth")->Fail("not the base64 of \"user:password\"");
+  void Describe(auto& v) const {
+    v.Optional("kind", kind);
+    v.Optional("type", type);
+    v.Optional("stringData", string_data);
+    v.Optional("data", data);
   }
-  const std::string_view pair = decoded.text;
-  internal::Wipe(out.username);
-  internal::Wipe(out.password);
-  out.username = pair.substr(0, colon);
-  out.password = pair.substr(colon + 1);
-  return {};
+};
+
+// No entry of a .dockercfg is a string, and a config.json has neither field.
+bool LooksLikeSecret(std::string_view json) {
+  return internal::MemberOf(json, "kind").starts_with('"') ||
+         internal::MemberOf(json, "type").starts_with('"');
 }
 
-Result<void> ReadRegistries(JsonValue value, AuthList& out) {
-  if (auto object = internal::CheckObject(value); !object) return object;
-  // Growing would leave copies of short strings behind.
-  out.entries.reserve(value.members().size());
-  for (const JsonValue entry : value.members()) {
-    RegistryAuth& registry = out.entries.emplace_back();
-    registry.registry = entry.key();
-    if (auto read = ReadEntry(entry, registry.auth); !read) return read;
-  }
+Result<void> ReadRegistries(std::string_view json, bool legacy, Registries& out) {
+  if (legacy) return ReadForeign(json, kMaxDocumentBytes, out);
+  ConfigJson config;
+  TRY(ReadForeign(json, kMaxDocumentBytes, config));
+  out.swap(config.auths);
   return {};
-}
-
-Result<void> ReadConfigJson(JsonValue root, AuthList& out) {
-  if (auto fields = internal::CheckFields(root, {"auths"}); !fields) return fields;
-  const auto auths = root.Find("auths");
-  return auths ? ReadRegistries(*auths, out) : Result<void>();
 }
 
 // The document inside a Secret, from stringData or data. False: neither has one.
-Result<bool> ReadPayload(JsonValue secret, std::string_view key, WipedString& out,
-                         std::string& path) {
-  for (const std::string_view holder : {"stringData", "data"}) {
-    const auto map = TRY(internal::FindField(secret, holder));
-    if (!map) continue;
-    TRY(internal::CheckObject(*map));
-    const auto payload = map->Find(key);
-    if (!payload || payload->is_null()) continue;
-    if (!payload->is_string()) return payload->Expected("a string");
-    path = payload->Path();
-    if (holder == "stringData") {
-      out.text = payload->text();
-    } else if (!DecodeBase64(payload->text(), Base64Padding::kRequired, out)) {
-      return payload->Fail("not base64");
-    }
-    return true;
-  }
-  return false;
-}
-
-// `path`: where in the Secret the payload was.
-Result<void> ReadInner(const SecretType& type, std::string_view payload, const std::string& path,
-                       AuthList& out) {
-  const auto inner = JsonDocument::ParseSecret(payload, kMaxDocumentBytes, kAuthFields);
-  auto read = inner ? internal::CheckFields(inner->root(), {}) : inner.error();
-  if (read) {
-    read = type.legacy ? ReadRegistries(inner->root(), out) : ReadConfigJson(inner->root(), out);
-  }
-  if (!read) read.error().message = path + ": " + read.error().message;
-  return read;
-}
-
-Result<void> ReadSecret(JsonValue secret, AuthList& out) {
-  const auto kind = secret.Find("kind");
-  if (kind && !(kind->is_string() && kind->text() == "Secret")) {
-    return kind->Fail("expected \"Secret\"");
-  }
-  const auto type = TRY(internal::Require(secret, "type", JsonKind::kString));
-  for (const SecretType& known : kSecretTypes) {
-    if (type.text() != known.name) continue;
+Result<bool> ReadPayload(const PullSecret& secret, const SecretType& type, Registries& out) {
+  for (const auto* const map : {&secret.string_data, &secret.data}) {
+    const auto found = map->find(type.key);
+    if (found == map->end() || found->second.text == "null") continue;
+    const bool is_data = map == &secret.data;
     WipedString payload;
-    std::string path;
-    if (!TRY(ReadPayload(secret, known.key, payload, path))) {
-      return secret.Fail("neither data nor stringData has " + QuoteForMessage(known.key));
+    auto read = ReadForeign(found->second.text, kMaxDocumentBytes, payload.text);
+    if (read && is_data) {
+      WipedString decoded;
+      if (!DecodeBase64(payload.text, Base64Padding::kRequired, decoded)) {
+        read = Error{ErrorCode::kInvalidArgument, "not base64", {}};
+      }
+      payload.text.swap(decoded.text);
     }
-    return ReadInner(known, payload.text, path, out);
-  }
-  return type.Fail("expected " + QuoteForMessage(kSecretTypes[0].name) + " or " +
-                   QuoteForMessage(kSecretTypes[1].name));
-}
-
-// No entry of a .dockercfg is a string, and a config.json has neither field.
-bool LooksLikeSecret(JsonValue root) {
-  for (const std::string_view name : {"kind", "type"}) {
-    const auto field = root.Find(name);
-    if (field && field->is_string()) return true;
+    if (read && payload.text.empty()) return false;
+    if (read) read = ReadRegistries(payload.text, type.legacy, out);
+    if (read) return true;
+    return internal::Inside(std::string(is_data ? "data" : "stringData") + "[\"" + type.key + "\"]",
+                            read.error());
   }
   return false;
+}
+
+// The Secret's type as one that is known; null: another.
+const SecretType* TypeOfSecret(const PullSecret& secret) {
+  std::string name;
+  if (!ReadForeign(secret.type.text, kMaxDocumentBytes, name)) return nullptr;
+  for (const SecretType& known : kSecretTypes) {
+    if (name == known.name) return &known;
+  }
+  return nullptr;
+}
+
+Result<void> ReadSecret(std::string_view json, Registries& out) {
+  PullSecret secret;
+  TRY(ReadForeign(json, kMaxDocumentBytes, secret));
+  std::string kind;
+  if (!secret.kind.text.empty() &&
+      (!ReadForeign(secret.kind.text, kMaxDocumentBytes, kind) || kind != "Secret")) {
+    return WrongAt("kind", "expected \"Secret\"");
+  }
+  const SecretType* const type = TypeOfSecret(secret);
+  if (type == nullptr) {
+    return WrongAt("type", "expected " + QuoteForMessage(kSecretTypes[0].name) + " or " +
+                               QuoteForMessage(kSecretTypes[1].name));
+  }
+  if (TRY(ReadPayload(secret, *type, out))) return {};
+  return WrongAt("data", "neither this nor stringData has " + QuoteForMessage(type->key));
+}
+
+// A non-empty auth replaces username and password.
+AuthConfig ConfigOf(const AuthEntry& entry) {
+  AuthConfig auth{.email = entry.email};
+  const std::string_view pair = entry.auth ? entry.auth->pair.text : std::string_view();
+  const std::size_t colon = pair.find(':');
+  auth.username = colon == std::string::npos ? entry.username.text : pair.substr(0, colon);
+  auth.password = colon == std::string::npos ? entry.password.text : pair.substr(colon + 1);
+  return auth;
 }
 
 }  // namespace
 
 Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try {
-  const auto document = TRY(JsonDocument::ParseSecret(json, kMaxDocumentBytes, kAuthFields));
-  const JsonValue root = document.root();
-  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-
-  AuthList list;
-  if (root.Find("auths")) {
-    TRY(ReadConfigJson(root, list));
-  } else if (LooksLikeSecret(root)) {
-    TRY(ReadSecret(root, list));
+  Registries registries;
+  if (!internal::MemberOf(json, "auths").empty()) {
+    TRY(ReadRegistries(json, false, registries));
+  } else if (LooksLikeSecret(json)) {
+    TRY(ReadSecret(json, registries));
   } else {
-    TRY(internal::CheckCase(root, "auths"));
-    TRY(ReadRegistries(root, list));
+    ConfigJson without_auths;  // also in another case
+    TRY(ReadForeign(json, kMaxDocumentBytes, without_auths));
+    TRY(ReadRegistries(json, true, registries));
   }
-  return std::move(list.entries);
+  std::vector<RegistryAuth> list;
+  // Growing would leave copies of short strings behind.
+  list.reserve(registries.size());
+  for (const auto& [registry, entry] : registries) list.push_back({registry, ConfigOf(entry)});
+  return list;
 } catch (...) {
   return internal::Caught();
 }
 
 Result<std::optional<std::vector<internal::RegistryHash>>> internal::HashPullSecret(
-    JsonValue secret) try {
-  TRY(CheckFields(secret, {"type"}));
-  const auto type = secret.Find("type");
-  for (const SecretType& known : kSecretTypes) {
-    if (!type || !type->is_string() || type->text() != known.name) continue;
-    WipedString payload;
-    std::string path;
-    const auto found = TRY(ReadPayload(secret, known.key, payload, path));
-    if (!found || payload.text.empty()) break;
-    AuthList list;
-    TRY(ReadInner(known, payload.text, path, list));
-    std::vector<RegistryHash> hashed;
-    for (const RegistryAuth& entry : list.entries) {
-      auto hash = TRY(HashCredentials(entry.auth));
-      hashed.push_back({entry.registry, std::move(hash)});
-    }
-    return hashed;
+    std::string_view json) try {
+  PullSecret secret;
+  TRY(ReadForeign(json, kMaxDocumentBytes, secret));
+  const SecretType* const type = TypeOfSecret(secret);
+  Registries registries;
+  if (type == nullptr || !TRY(ReadPayload(secret, *type, registries))) return std::nullopt;
+  std::vector<RegistryHash> hashed;
+  for (const auto& [registry, entry] : registries) {
+    AuthConfig auth = ConfigOf(entry);
+    auto hash = HashCredentials(auth);
+    Wipe(auth.username);
+    Wipe(auth.password);
+    if (!hash) return hash.error();
+    hashed.push_back({registry, *std::move(hash)});
   }
-  return std::nullopt;
+  return hashed;
 } catch (...) {
   return Caught();
 }

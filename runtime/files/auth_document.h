@@ -5,9 +5,9 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "store/base/json_document.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -18,11 +18,10 @@ struct RegistryHash {
   std::string hash = {};
 };
 
-// The hashes of what a Secret holds, in the document's order. `secret` is in a document that was
-// read by JsonDocument::ParseSecret. nullopt: a kubelet takes no credentials from it, since it has
-// another type, or lacks the field of its type or has an empty one. Errors: as DecodeAuthDocument.
-// The credentials are wiped before it returns.
-Result<std::optional<std::vector<RegistryHash>>> HashPullSecret(JsonValue secret);
+// The hashes of what a Secret holds, sorted by registry. `secret` is its JSON. nullopt: a kubelet
+// takes no credentials from it, since it has another type, or lacks the field of its type or has an
+// empty one. Errors: as DecodeAuthDocument. The credentials are wiped before it returns.
+Result<std::optional<std::vector<RegistryHash>>> HashPullSecret(std::string_view secret);
 
 }  // namespace waybill::internal
 

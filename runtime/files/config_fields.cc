@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "store/base/ascii.h"
+#include "store/base/json.h"
+#include "waybill/limits.h"
 
 namespace waybill::internal {
 namespace {
@@ -20,34 +22,54 @@ std::string NameInJson(std::string_view name) {
   return camel;
 }
 
-toml::array ArrayOf(JsonValue list);
+bool ReadArray(JsonReader& from, toml::array& array);
+bool ReadTable(JsonReader& from, toml::table& table);
 
-// Adds to a table or an array what `value` has.
+// Adds what the value is in TOML.
 template <typename Add>
-void AddValue(JsonValue value, const Add& add) {
-  switch (value.kind()) {
-    case JsonKind::kNull:
-      return;
-    case JsonKind::kObject:
-      return add(TomlOf(value));
-    case JsonKind::kArray:
-      return add(ArrayOf(value));
-    case JsonKind::kString:
-      return add(std::string(value.text()));
-    case JsonKind::kNumber:
-      return add(std::int64_t{0});
-    case JsonKind::kFalse:
-    case JsonKind::kTrue:
-      return add(value.kind() == JsonKind::kTrue);
+bool ReadValue(JsonReader& from, const Add& add) {
+  toml::table table;
+  toml::array array;
+  std::string text;
+  std::string_view other;
+  switch (from.Peek()) {
+    case '{':
+      return ReadTable(from, table) && add(std::move(table));
+    case '[':
+      return ReadArray(from, array) && add(std::move(array));
+    case '"':
+      return from.String(text) && add(std::move(text));
+    default:
+      if (!from.Skip(other)) return false;
+      if (other == "null") return true;
+      return other == "true" || other == "false" ? add(other == "true") : add(std::int64_t{0});
   }
 }
 
-toml::array ArrayOf(JsonValue list) {
-  toml::array array;
-  for (const JsonValue member : list.members()) {
-    AddValue(member, [&](auto one) { array.push_back(std::move(one)); });
+bool ReadArray(JsonReader& from, toml::array& array) {
+  const auto add = [&](auto value) {
+    array.push_back(std::move(value));
+    return true;
+  };
+  if (!from.Open('[')) return false;
+  for (bool first = true; from.More('[', first);) {
+    if (!ReadValue(from, add)) return false;
   }
-  return array;
+  return from.ok();
+}
+
+bool ReadTable(JsonReader& from, toml::table& table) {
+  if (!from.Open('{')) return false;
+  std::string key;
+  std::string_view skipped;
+  for (bool first = true; from.More('{', first);) {
+    if (!from.Key(key)) return false;
+    const auto add = [&](auto value) {
+      return table.insert(key, std::move(value)).second || from.Fail("a key is there twice");
+    };
+    if (key == "auth" ? !from.Skip(skipped) : !ReadValue(from, add)) return false;
+  }
+  return from.ok();
 }
 
 }  // namespace
@@ -116,12 +138,11 @@ std::vector<std::string> ConfigFields::Keys() const {
   return keys;
 }
 
-toml::table TomlOf(JsonValue object) {
+Result<toml::table> TomlOf(std::string_view json) {
   toml::table table;
-  for (const JsonValue member : object.members()) {
-    if (member.key() == "auth") continue;
-    AddValue(member, [&](auto value) { table.insert(member.key(), std::move(value)); });
-  }
+  JsonReader from(json, waybill::kMaxJsonDepth);
+  if (ReadTable(from, table)) from.End();
+  if (!from.ok()) return Error{from.code(), from.Problem(), {}};
   return table;
 }
 

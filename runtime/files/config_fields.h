@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "store/base/json_document.h"
 #include "store/base/toml_document.h"
 #include "waybill/result.h"
 
@@ -114,9 +113,9 @@ class ConfigFields {
   unsigned line_;
 };
 
-// The same in TOML, but without members that are null or called "auth", which have passwords.
-// Numbers are 0.
-toml::table TomlOf(JsonValue object);
+// A JSON object in TOML, but without members that are null or called "auth", which have passwords.
+// Numbers are 0. Errors quote nothing: registries may have passwords elsewhere.
+Result<toml::table> TomlOf(std::string_view json);
 
 }  // namespace waybill::internal
 

@@ -77,9 +77,9 @@ struct RegistryAuth {
   AuthConfig auth = {};
 };
 
-// Reads a docker config, or a Secret that holds one, in the document's order. Other fields are
-// ignored, as by the kubelet. kInvalidArgument: an `auth` is not base64 of "user:password"; the
-// error names the registry.
+// Reads a docker config, or a Secret that holds one, sorted by registry. Other fields are ignored,
+// as by the kubelet. kInvalidArgument: an `auth` is not base64 of "user:password"; the error says
+// which.
 Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json);
 
 }  // namespace waybill

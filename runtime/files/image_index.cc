@@ -17,6 +17,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,10 +27,11 @@
 
 #include "runtime/files/documents.h"
 #include "store/base/caught.h"
+#include "store/base/described.h"
 #include "store/base/go_json.h"
 #include "store/base/hex.h"
-#include "store/base/json_document.h"
 #include "store/base/platform.h"
+#include "store/base/quote.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
@@ -37,8 +39,9 @@
 namespace waybill {
 namespace {
 
-using internal::JsonKind;
-using internal::JsonValue;
+using internal::Bounds;
+using internal::PathIn;
+using internal::WrongAt;
 
 bool IsImageManifestType(std::string_view media_type) {
   return media_type == "application/vnd.oci.image.manifest.v1+json" ||
@@ -50,7 +53,7 @@ bool IsImageIndexType(std::string_view media_type) {
          media_type == "application/vnd.docker.distribution.manifest.list.v2+json";
 }
 
-constexpr std::string_view kAttestationAnnotation = "vnd.docker.reference.type";
+constexpr const char* kAttestationAnnotation = "vnd.docker.reference.type";
 // The longest known media type has 71 bytes.
 constexpr std::size_t kMaxMediaTypeBytes = 256;
 
@@ -68,63 +71,66 @@ bool IsDigest(std::string_view text) {
   return false;
 }
 
-Result<void> ReadPlatform(JsonValue value, std::optional<Platform>& out) {
-  if (auto object = internal::CheckObject(value); !object) return object;
-  if (value.is_null()) return {};
-  Platform& platform = out.emplace();
-  const auto read_field = [&](std::string_view name, std::string& out_field) {
-    return internal::ReadStringField(value, name, kMaxPlatformFieldBytes, out_field);
-  };
-  TRY(read_field("architecture", platform.architecture));
-  TRY(read_field("os", platform.os));
-  TRY(read_field("os.version", platform.os_version));
-  TRY(read_field("variant", platform.variant));
-  const auto features = TRY(internal::FindField(value, "os.features"));
-  if (!features) return {};
-  TRY(internal::CheckCount(*features, kMaxOsFeatures, "features"));
-  return internal::ReadStrings(*features, kMaxPlatformFieldBytes, platform.os_features);
+struct IndexPlatform : Platform {
+  void Describe(auto& v) const {
+    constexpr Bounds kField = {.bytes = kMaxPlatformFieldBytes};
+    v.Optional("architecture", architecture, kField);
+    v.Optional("os", os, kField);
+    v.Optional("os.version", os_version, kField);
+    v.Optional("os.features", os_features,
+               {.bytes = kMaxPlatformFieldBytes, .count = kMaxOsFeatures});
+    v.Optional("variant", variant, kField);
+  }
+};
+
+struct IndexManifest {
+  std::string media_type = {};
+  std::string digest = {};
+  std::uint64_t size = 0;
+  std::optional<IndexPlatform> platform = {};
+  std::map<std::string, internal::JsonText> annotations = {};
+
+  void Describe(auto& v) const {
+    v("mediaType", media_type);
+    v("digest", digest);
+    v.Optional("size", size);
+    v.Optional("platform", platform);
+    v.Optional("annotations", annotations);
+  }
+};
+
+// Version 1 is another format (signed, without an index).
+struct IndexFile {
+  std::uint64_t schema_version = 0;
+  std::optional<std::string> media_type = {};
+  std::vector<IndexManifest> manifests = {};
+
+  void Describe(auto& v) const {
+    v("schemaVersion", schema_version);
+    v.Optional("mediaType", media_type);
+    v("manifests", manifests, {.count = kMaxManifestsPerIndex});
+  }
+};
+
+std::string Quoted(std::string_view media_type) {
+  return internal::QuoteForMessage(media_type.substr(0, kMaxMediaTypeBytes));
 }
 
-Error Unexpected(JsonValue media_type, const std::string& what) {
-  return media_type.Fail(
-      what + internal::QuoteForMessage(media_type.text().substr(0, kMaxMediaTypeBytes)));
-}
-
-Result<void> ReadManifest(JsonValue value, ManifestDescriptor& out) {
-  TRY(internal::CheckFields(value, {"mediaType", "digest", "size", "platform", "annotations"}));
-  const auto media_type = TRY(internal::Require(value, "mediaType", JsonKind::kString));
-  out.media_type = media_type.text();
-  if (!IsImageManifestType(out.media_type) && !IsImageIndexType(out.media_type)) {
-    return Unexpected(media_type, "neither an image manifest nor an image index: ");
+Result<ManifestDescriptor> Checked(const IndexManifest& read, std::size_t index) {
+  if (!IsImageManifestType(read.media_type) && !IsImageIndexType(read.media_type)) {
+    return WrongAt(PathIn("manifests", index, "mediaType"),
+                   "neither an image manifest nor an image index: " + Quoted(read.media_type));
   }
-  const auto digest = TRY(internal::Require(value, "digest", JsonKind::kString));
-  if (!IsDigest(digest.text())) {
-    return digest.Fail(
-        "expected sha256, sha384 or sha512, a colon and so many digits of lower-case hex");
+  if (!IsDigest(read.digest)) {
+    return WrongAt(PathIn("manifests", index, "digest"),
+                   "expected sha256, sha384 or sha512, a colon and so many digits of lower-case "
+                   "hex");
   }
-  out.digest = digest.text();
-  if (const auto size = value.Find("size")) TRY(internal::ReadUnsigned(*size, out.size));
-  if (const auto platform = value.Find("platform")) {
-    if (auto read = ReadPlatform(*platform, out.platform); !read) return read;
-  }
-  if (const auto annotations = value.Find("annotations")) {
-    if (auto object = internal::CheckObject(*annotations); !object) return object;
-    out.is_attestation = annotations->Find(kAttestationAnnotation).has_value();
-  }
-  return {};
-}
-
-// Version 1 is another format (signed, without an index). The media type is optional.
-Result<void> CheckHeader(JsonValue root) {
-  TRY(internal::CheckFields(root, {"schemaVersion", "mediaType", "manifests"}));
-  if (const auto media_type = root.Find("mediaType"); media_type && !media_type->is_null()) {
-    if (!media_type->is_string()) return media_type->Expected("a string");
-    if (!IsImageIndexType(media_type->text())) {
-      return Unexpected(*media_type, "neither an image index nor a manifest list: ");
-    }
-  }
-  const auto version = TRY(internal::Require(root, "schemaVersion", JsonKind::kNumber));
-  return version.text() == "2" ? Result<void>() : version.Fail("expected 2");
+  return ManifestDescriptor{.media_type = read.media_type,
+                            .digest = read.digest,
+                            .size = read.size,
+                            .platform = read.platform,
+                            .is_attestation = read.annotations.contains(kAttestationAnnotation)};
 }
 
 // --- Processors ----------------------------------------------------------------------------------
@@ -359,19 +365,18 @@ std::string OfferOf(const std::vector<ManifestDescriptor>& index) {
 }  // namespace
 
 Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json) try {
-  const auto document = TRY(internal::JsonDocument::Parse(json, kMaxImageIndexBytes));
-  const JsonValue root = document.root();
-  TRY(CheckHeader(root));
-  const auto manifests = TRY(internal::Require(root, "manifests", JsonKind::kArray));
-  if (auto bounded = internal::CheckCount(manifests, kMaxManifestsPerIndex, "manifests");
-      !bounded) {
-    return bounded.error();
+  IndexFile read;
+  TRY(internal::ReadForeign(json, kMaxImageIndexBytes, read));
+  if (read.media_type && !IsImageIndexType(*read.media_type)) {
+    return WrongAt("mediaType",
+                   "neither an image index nor a manifest list: " + Quoted(*read.media_type));
   }
+  if (read.schema_version != 2) return WrongAt("schemaVersion", "expected 2");
+  if (read.manifests.empty()) return WrongAt("manifests", "there are none");
   std::vector<ManifestDescriptor> index;
-  for (const JsonValue manifest : manifests.members()) {
-    TRY(ReadManifest(manifest, index.emplace_back()));
+  for (const IndexManifest& manifest : read.manifests) {
+    index.push_back(TRY(Checked(manifest, index.size())));
   }
-  if (index.empty()) return manifests.Fail("has no manifests");
   return index;
 } catch (...) {
   return internal::Caught();

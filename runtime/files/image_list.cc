@@ -7,10 +7,11 @@
 // without an ID is an error, not an empty list.
 
 #include <charconv>
+#include <utility>
 
 #include "runtime/files/documents.h"
 #include "store/base/caught.h"
-#include "store/base/json_document.h"
+#include "store/base/described.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
@@ -18,72 +19,55 @@
 namespace waybill {
 namespace {
 
-using internal::JsonKind;
-using internal::JsonValue;
+using internal::JsonText;
 
-// Without its handler the image would count as the default handler's.
-Result<void> ReadSpec(JsonValue spec, ListedImage& out) {
-  if (spec.is_null()) return {};
-  if (auto fields = internal::CheckFields(spec, {"runtimeHandler"}); !fields) return fields;
-  const auto handler = spec.Find("runtimeHandler");
-  if (!handler) return {};
-  if (!handler->is_string()) return handler->Expected("a string");
-  return internal::ReadString(*handler, kMaxRuntimeHandlerBytes, out.runtime_handler);
-}
+struct CrictlImage : ListedImage {
+  JsonText size = {};
+
+  void Describe(auto& v) const {
+    v.Optional("id", id, {.bytes = kMaxImageRefBytes});
+    v.Optional("repoTags", repo_tags, {.bytes = kMaxImageBytes});
+    v.Optional("repoDigests", repo_digests, {.bytes = kMaxImageBytes});
+    v.OptionalWithin("spec", [&](auto& spec) {
+      // Without its handler the image counts as the default handler's.
+      spec.Optional("runtimeHandler", runtime_handler, {.bytes = kMaxRuntimeHandlerBytes});
+    });
+    v.Optional("pinned", pinned);
+    v.Optional("size", size);
+  }
+};
+
+struct CrictlImages {
+  std::vector<CrictlImage> images = {};
+
+  void Describe(auto& v) const { v("images", images, {.count = kMaxListedImages}); }
+};
 
 enum class Ids : std::uint8_t { kRequired, kOrNames };
 
-Result<void> ReadId(JsonValue image, Ids ids, ListedImage& out) {
-  if (ids == Ids::kOrNames) {
-    const auto id = image.Find("id");
-    if (!id || id->is_null() || (id->is_string() && id->text().empty())) return {};
-  }
-  const auto id = TRY(internal::Require(image, "id", JsonKind::kString));
-  if (id.text().empty()) return id.Fail("is empty");
-  return internal::ReadString(id, kMaxImageRefBytes, out.id);
-}
-
 // Nothing is decided by it, so what is no number is no error: 0.
-std::uint64_t SizeOf(JsonValue image) {
-  const auto size = image.Find("size");
-  const std::string_view digits = size ? size->text() : std::string_view();
+std::uint64_t SizeOf(std::string_view size) {
+  if (size.size() > 1 && size.front() == '"') size = size.substr(1, size.size() - 2);
   std::uint64_t bytes = 0;
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
-  return read.ec == std::errc() && read.ptr == digits.data() + digits.size() ? bytes : 0;
-}
-
-Result<void> ReadImage(JsonValue image, Ids ids, ListedImage& out) {
-  TRY(internal::CheckFields(image, {"id", "repoTags", "repoDigests", "spec", "pinned"}));
-  auto read = ReadId(image, ids, out);
-  if (const auto tags = image.Find("repoTags"); read && tags) {
-    read = internal::ReadStrings(*tags, kMaxImageBytes, out.repo_tags);
-  }
-  if (const auto digests = image.Find("repoDigests"); read && digests) {
-    read = internal::ReadStrings(*digests, kMaxImageBytes, out.repo_digests);
-  }
-  if (const auto spec = image.Find("spec"); read && spec) read = ReadSpec(*spec, out);
-  if (const auto pinned = image.Find("pinned"); read && pinned) {
-    read = internal::ReadBool(*pinned, out.pinned);
-  }
-  if (!read) return read;
-  out.bytes = SizeOf(image);
-  if (out.id.empty() && out.repo_tags.empty() && out.repo_digests.empty()) {
-    return image.Fail("the image has neither an ID nor a name");
-  }
-  return {};
+  const auto read = std::from_chars(size.data(), size.data() + size.size(), bytes);
+  return read.ec == std::errc() && read.ptr == size.data() + size.size() ? bytes : 0;
 }
 
 Result<std::vector<ListedImage>> DecodeList(std::string_view json, Ids ids) {
-  const auto document = TRY(internal::JsonDocument::Parse(json, kMaxDocumentBytes));
-  const JsonValue root = document.root();
-  TRY(internal::CheckFields(root, {"images"}));
-  const auto images = TRY(internal::Require(root, "images", JsonKind::kArray));
-  if (auto count = internal::CheckCount(images, kMaxListedImages, "images"); !count) {
-    return count.error();
-  }
+  CrictlImages read;
+  TRY(internal::ReadForeign(json, kMaxDocumentBytes, read));
   std::vector<ListedImage> list;
-  for (const JsonValue image : images.members()) {
-    TRY(ReadImage(image, ids, list.emplace_back()));
+  for (CrictlImage& image : read.images) {
+    if (image.id.empty() && ids == Ids::kRequired) {
+      return internal::WrongAt(internal::PathIn("images", list.size(), "id"),
+                               "it is missing or empty");
+    }
+    if (image.id.empty() && image.repo_tags.empty() && image.repo_digests.empty()) {
+      return internal::WrongAt(internal::PathIn("images", list.size()),
+                               "the image has neither an ID nor a name");
+    }
+    image.bytes = SizeOf(image.size.text);
+    list.push_back(std::move(image));
   }
   return list;
 }

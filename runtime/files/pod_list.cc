@@ -11,82 +11,79 @@
 // A pod that is in no list loses its host IDs. So a missing or partial list and a pod without a UID
 // are errors. A UID too many does no harm.
 
+#include <map>
+
 #include "runtime/files/documents.h"
 #include "store/base/caught.h"
-#include "store/base/json_document.h"
+#include "store/base/described.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill {
 namespace {
 
-using internal::JsonKind;
-using internal::JsonValue;
+using PodAnnotations = std::map<std::string, internal::JsonText>;
 
-constexpr std::string_view kStaticPodUids[] = {"kubernetes.io/config.hash",
-                                               "kubernetes.io/config.mirror"};
+constexpr const char* kStaticPodUids[] = {"kubernetes.io/config.hash",
+                                          "kubernetes.io/config.mirror"};
 
-// nullopt: missing or null.
-Result<std::optional<JsonValue>> FindObject(JsonValue owner, std::string_view name) {
-  auto field = internal::FindField(owner, name);
-  if (!field || !*field) return field;
-  if ((*field)->is_null()) return std::optional<JsonValue>();
-  if ((*field)->kind() != JsonKind::kObject) return (*field)->Expected("an object");
-  return field;
-}
+struct PodItem {
+  std::string uid = {};
+  PodAnnotations annotations = {};
+  PodAnnotations by_crictl = {};
+
+  void Describe(auto& v) const {
+    v.Within("metadata", [&](auto& metadata) {
+      metadata("uid", uid, {.bytes = kMaxPodUidBytes});
+      metadata.Optional("annotations", annotations);
+    });
+    v.Optional("annotations", by_crictl);
+  }
+};
+
+struct PodItems {
+  std::string more = {};
+  std::vector<PodItem> items = {};
+
+  void Describe(auto& v) const {
+    v.OptionalWithin("metadata", [&](auto& metadata) { metadata.Optional("continue", more); });
+    // A kubelet without pods writes null.
+    v("items", items, {.may_be_null = true});
+  }
+};
 
 // Anyone may annotate a pod, so a value that can't be a UID is ignored.
-Result<void> ReadAnnotations(JsonValue owner, std::vector<std::string>& out) {
-  const auto annotations = TRY(FindObject(owner, "annotations"));
-  if (!annotations) return {};
-  for (const std::string_view name : kStaticPodUids) {
-    const auto uid = annotations->Find(name);
-    if (!uid || !uid->is_string()) continue;
-    if (uid->text().empty() || uid->text().size() > kMaxPodUidBytes) continue;
-    out.emplace_back(uid->text());
+void AddUids(const PodAnnotations& annotations, std::vector<std::string>& uids) {
+  for (const char* const name : kStaticPodUids) {
+    const auto found = annotations.find(name);
+    std::string uid;
+    if (found != annotations.end() &&
+        internal::ReadForeign(found->second.text, kMaxDocumentBytes, uid) && !uid.empty() &&
+        uid.size() <= kMaxPodUidBytes) {
+      uids.push_back(std::move(uid));
+    }
   }
-  return {};
-}
-
-Result<void> ReadPod(JsonValue pod, std::vector<std::string>& out) {
-  if (auto fields = internal::CheckFields(pod, {"metadata"}); !fields) return fields;
-  const auto metadata = TRY(internal::Require(pod, "metadata", JsonKind::kObject));
-  if (auto fields = internal::CheckFields(metadata, {"uid"}); !fields) return fields;
-  const auto uid = TRY(internal::Require(metadata, "uid", JsonKind::kString));
-  if (uid.text().empty()) return uid.Fail("is empty");
-  TRY(internal::ReadString(uid, kMaxPodUidBytes, out.emplace_back()));
-  TRY(ReadAnnotations(metadata, out));
-  return ReadAnnotations(pod, out);
-}
-
-Result<void> CheckWhole(JsonValue root) {
-  const auto metadata = TRY(FindObject(root, "metadata"));
-  if (!metadata) return {};
-  const auto more = TRY(internal::FindField(*metadata, "continue"));
-  if (!more || more->is_null()) return {};
-  if (!more->is_string()) return more->Expected("a string");
-  if (more->text().empty()) return {};
-  Error error = more->Fail("is set: this is a part of the list only");
-  error.hint = "ask for the whole list at once";
-  return error;
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> DecodePodList(std::string_view json) try {
-  const auto document = TRY(internal::JsonDocument::Parse(json, kMaxDocumentBytes));
-  const JsonValue root = document.root();
-  if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-  TRY(CheckWhole(root));
-  TRY(internal::CheckFields(root, {"items"}));
-  std::vector<std::string> uids;
-  // A kubelet without pods writes null.
-  if (const auto items = root.Find("items"); items && items->is_null()) return uids;
-  const auto items = TRY(internal::Require(root, "items", JsonKind::kArray));
-  for (const JsonValue pod : items.members()) TRY(ReadPod(pod, uids));
-  return uids;
-} catch (...) {
-  return internal::Caught();
+Result<std::vector<std::string>> DecodePodList(std::string_view json) {
+  return internal::Guarded([&]() -> Result<std::vector<std::string>> {
+    PodItems read;
+    TRY(internal::ReadForeign(json, kMaxDocumentBytes, read));
+    if (!read.more.empty()) {
+      Error error = internal::WrongAt("metadata.continue", "this is a part of the list only");
+      error.hint = "ask for the whole list at once";
+      return error;
+    }
+    std::vector<std::string> uids;
+    for (PodItem& pod : read.items) {
+      uids.push_back(std::move(pod.uid));
+      AddUids(pod.annotations, uids);
+      AddUids(pod.by_crictl, uids);
+    }
+    return uids;
+  });
 }
 
 }  // namespace waybill

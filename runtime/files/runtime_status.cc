@@ -21,13 +21,15 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "runtime/files/config_fields.h"
 #include "runtime/files/documents.h"
 #include "store/base/caught.h"
-#include "store/base/json_document.h"
+#include "store/base/described.h"
 #include "store/base/platform.h"
+#include "store/base/quote.h"
 #include "store/base/toml_document.h"
 #include "store/base/try.h"
 #include "store/node/handlers/runtime_handlers.h"
@@ -38,8 +40,9 @@ namespace waybill {
 namespace {
 
 using internal::ConfigFields;
-using internal::JsonKind;
-using internal::JsonValue;
+using internal::JsonText;
+using internal::ReadForeign;
+using internal::WrongAt;
 
 constexpr std::string_view kRuntimePlugins[] = {"io.containerd.grpc.v1.cri",
                                                 "io.containerd.cri.v1.runtime"};
@@ -96,47 +99,69 @@ class GuestPlatformFields {
   std::array<bool, 5> seen_{};
 };
 
-// The member of `object` that may have either name.
-Result<std::optional<JsonValue>> EitherOf(JsonValue object, std::string_view a,
-                                          std::string_view b) {
-  auto first = internal::FindField(object, a);
-  if (!first) return first;
-  auto second = internal::FindField(object, b);
-  if (!second) return second;
-  if (*first && *second) {
-    return (*second)->Fail("this field is there as " + internal::QuoteForMessage(a) + ", too");
+struct HandlerStatus : RuntimeHandler {
+  void Describe(auto& v) const {
+    v.Optional("name", name, {.bytes = kMaxRuntimeHandlerBytes});
+    v.OptionalWithin("features", [&](auto& features) {
+      features.Optional("user_namespaces", user_namespaces);
+      features.Also("userNamespaces", user_namespaces);
+    });
   }
-  return *first ? first : second;
-}
+};
 
-Result<void> ReadGuestPlatform(JsonValue value, std::optional<Platform>& out) {
-  if (auto object = internal::CheckObject(value); !object) return object;
-  GuestPlatformFields fields;
-  for (const JsonValue member : value.members()) {
-    const auto target = fields.Find(member.key());
-    if (target.repeated) return member.Fail("this field is there twice");
-    if (target.text != nullptr) {
-      TRY(internal::ReadString(member, kMaxPlatformFieldBytes, *target.text));
-    } else if (target.list != nullptr) {
-      TRY(internal::CheckCount(member, kMaxOsFeatures, "features"));
-      TRY(internal::ReadStrings(member, kMaxPlatformFieldBytes, *target.list));
-    }
+struct RuntimeStatus {
+  std::vector<HandlerStatus> handlers = {};
+  JsonText config = {};
+
+  void Describe(auto& v) const {
+    // One more than a node may have: the nameless handler may be merged with a named one.
+    v("runtimeHandlers", handlers, {.count = kMaxRuntimeHandlers + 1});
+    v.Optional("config", config);
   }
+};
+
+struct ContainerdStatus {
+  std::string default_name = {};
+  std::map<std::string, JsonText> runtimes = {};
+
+  void Describe(auto& v) const {
+    v.Optional("defaultRuntimeName", default_name, {.bytes = kMaxRuntimeHandlerBytes});
+    v.Also("default_runtime_name", default_name);
+    v.Optional("runtimes", runtimes);
+  }
+};
+
+struct RuntimeOfContainerd {
+  std::map<std::string, JsonText> guest_platform = {};
+
+  void Describe(auto& v) const {
+    v.Optional("guest_platform", guest_platform);
+    v.Also("guestPlatform", guest_platform);
+  }
+};
+
+Result<void> ReadGuestPlatform(const std::map<std::string, JsonText>& read,
+                               std::optional<Platform>& out) {
+  constexpr internal::Bounds kBounds = {.bytes = kMaxPlatformFieldBytes, .count = kMaxOsFeatures};
+  GuestPlatformFields fields;
+  const auto read_field = [&](const std::string& key, const JsonText& json) -> Result<void> {
+    const auto target = fields.Find(key);
+    if (target.repeated) return WrongAt("guest_platform." + key, "this field is there twice");
+    const auto read_as = [&](auto& value) -> Result<void> {
+      const auto taken =
+          ReadForeign(json.text, kMaxDocumentBytes, value, internal::Strangers::kGo, kBounds);
+      if (taken) return {};
+      return internal::Inside("guest_platform." + key, taken.error());
+    };
+    if (json.text == "null") return {};
+    if (target.text != nullptr) return read_as(*target.text);
+    return target.list != nullptr ? read_as(*target.list) : Result<void>();
+  };
+  for (const auto& [key, json] : read) TRY(read_field(key, json));
   if (fields.is_unset()) return {};
-  if (!fields.is_complete()) return value.Fail(fields.kIncomplete);
+  if (!fields.is_complete()) return WrongAt("guest_platform", fields.kIncomplete);
   out = fields.Take();
   return {};
-}
-
-Result<void> ReadHandler(JsonValue value, RuntimeHandler& out) {
-  if (auto fields = internal::CheckFields(value, {"name", "features"}); !fields) return fields;
-  TRY(internal::ReadStringField(value, "name", kMaxRuntimeHandlerBytes, out.name));
-  const auto features = value.Find("features");
-  if (!features) return {};
-  if (auto object = internal::CheckObject(*features); !object) return object;
-  const auto user_namespaces = TRY(EitherOf(*features, "user_namespaces", "userNamespaces"));
-  if (!user_namespaces) return {};
-  return internal::ReadBool(*user_namespaces, out.user_namespaces);
 }
 
 void SortByName(std::vector<RuntimeHandler>& handlers) {
@@ -144,29 +169,11 @@ void SortByName(std::vector<RuntimeHandler>& handlers) {
             [](const auto& a, const auto& b) { return a.name < b.name; });
 }
 
-Result<std::vector<RuntimeHandler>> ReadHandlers(JsonValue root) {
-  TRY(internal::CheckFields(root, {"runtimeHandlers", "config"}));
-  auto list = internal::Require(root, "runtimeHandlers", JsonKind::kArray);
-  if (!list) {
-    if (!root.Find("runtimeHandlers")) {
-      list.error().hint =
-          "a list of handlers is what `crictl info` prints of a runtime that has it, like "
-          "containerd from version 2.0 on";
-    }
-    return list.error();
-  }
-  // One more than a node may have: the nameless handler may be merged with a named one.
-  if (auto bounded = internal::CheckCount(*list, kMaxRuntimeHandlers + 1, "runtime handlers");
-      !bounded) {
-    return bounded.error();
-  }
-  std::vector<RuntimeHandler> handlers;
-  for (const JsonValue handler : list->members()) {
-    TRY(ReadHandler(handler, handlers.emplace_back()));
-  }
+Result<std::vector<RuntimeHandler>> HandlersOf(const RuntimeStatus& status) {
+  std::vector<RuntimeHandler> handlers(status.handlers.begin(), status.handlers.end());
   SortByName(handlers);
   if (handlers.size() > 1 && handlers[1].name.empty()) {
-    return list->Fail("the nameless runtime handler is listed twice");
+    return WrongAt("runtimeHandlers", "the nameless runtime handler is listed twice");
   }
   return handlers;
 }
@@ -187,20 +194,35 @@ void MarkDefault(std::vector<RuntimeHandler>& handlers, const std::string& defau
   }
 }
 
-// Ignores guest platforms of handlers that the runtime does not list.
-Result<void> ReadGuestPlatforms(JsonValue runtimes, std::vector<RuntimeHandler>& handlers) {
-  if (auto object = internal::CheckObject(runtimes); !object) return object;
-  for (const JsonValue runtime : runtimes.members()) {
-    const auto handler = std::lower_bound(
-        handlers.begin(), handlers.end(), runtime.key(),
-        [](const RuntimeHandler& a, std::string_view name) { return a.name < name; });
-    if (handler == handlers.end() || handler->name != runtime.key()) continue;
-    if (auto object = internal::CheckObject(runtime); !object) return object;
-    const auto guest = TRY(EitherOf(runtime, "guest_platform", "guestPlatform"));
-    if (!guest) continue;
-    if (auto read = ReadGuestPlatform(*guest, handler->guest_platform); !read) return read;
+// Of handlers that the runtime lists.
+Result<void> ReadGuestPlatforms(const ContainerdStatus& containerd,
+                                std::vector<RuntimeHandler>& handlers) {
+  for (RuntimeHandler& handler : handlers) {
+    const auto found = containerd.runtimes.find(handler.name);
+    if (found == containerd.runtimes.end() || found->second.text == "null") continue;
+    RuntimeOfContainerd runtime;
+    auto read = ReadForeign(found->second.text, kMaxDocumentBytes, runtime);
+    if (read) read = ReadGuestPlatform(runtime.guest_platform, handler.guest_platform);
+    if (!read)
+      return internal::Inside(
+          "config.containerd.runtimes[" + internal::QuoteForMessage(handler.name) + "]",
+          read.error());
   }
   return {};
+}
+
+// Other runtimes may put anything under "config".
+Result<ContainerdStatus> ReadContainerd(std::string_view config) {
+  ContainerdStatus containerd;
+  if (!config.starts_with('{')) return containerd;
+  std::map<std::string, JsonText> members;
+  auto read = ReadForeign(config, kMaxDocumentBytes, members);
+  const auto found = members.find("containerd");
+  if (read && found != members.end() && found->second.text != "null") {
+    read = ReadForeign(found->second.text, kMaxDocumentBytes, containerd);
+  }
+  if (!read) return internal::Inside("config.containerd", read.error());
+  return containerd;
 }
 
 // --- containerd's file ---------------------------------------------------------------------------
@@ -304,28 +326,20 @@ Result<void> SetGuest(const toml::node& node, Result<std::optional<Platform>> re
 }  // namespace
 
 Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) try {
-  const auto document = TRY(internal::JsonDocument::Parse(json, kMaxDocumentBytes));
-  const JsonValue root = document.root();
-  auto handlers = ReadHandlers(root);
-  if (!handlers) return handlers;
-
-  // Other runtimes may put anything under "config".
-  std::string default_name;
-  std::optional<JsonValue> runtimes;
-  const auto config = root.Find("config");
-  if (const auto containerd = config ? config->Find("containerd") : std::nullopt) {
-    TRY(internal::CheckObject(*containerd));
-    const auto name = TRY(EitherOf(*containerd, "defaultRuntimeName", "default_runtime_name"));
-    if (name) {
-      if (auto read = internal::ReadString(*name, kMaxRuntimeHandlerBytes, default_name); !read) {
-        return read.error();
-      }
+  RuntimeStatus status;
+  if (auto read = ReadForeign(json, kMaxDocumentBytes, status); !read) {
+    if (read.error().message.starts_with("runtimeHandlers: it is missing")) {
+      read.error().hint =
+          "a list of handlers is what `crictl info` prints of a runtime that has it, like "
+          "containerd from version 2.0 on";
     }
-    runtimes = TRY(internal::FindField(*containerd, "runtimes"));
+    return read.error();
   }
-  MarkDefault(*handlers, default_name);
-  if (runtimes) TRY(ReadGuestPlatforms(*runtimes, *handlers));
-  TRY(internal::CheckRuntimeHandlers(*handlers));
+  auto handlers = TRY(HandlersOf(status));
+  const auto containerd = TRY(ReadContainerd(status.config.text));
+  MarkDefault(handlers, containerd.default_name);
+  TRY(ReadGuestPlatforms(containerd, handlers));
+  TRY(internal::CheckRuntimeHandlers(handlers));
   return handlers;
 } catch (...) {
   return internal::Caught();

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/names.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -71,6 +72,17 @@ struct TraceEvent {
   friend bool operator==(const TraceEvent&, const TraceEvent&) = default;
 };
 
+constexpr auto NamesOf(TraceEvent::Kind) {
+  using Kind = TraceEvent::Kind;
+  return internal::Names<Kind>({{Kind::kStart, "start"},
+                                {Kind::kImage, "image"},
+                                {Kind::kUse, "use"},
+                                {Kind::kPullBegun, "pullBegun"},
+                                {Kind::kPulled, "pulled"},
+                                {Kind::kPullFailed, "pullFailed"},
+                                {Kind::kList, "list"},
+                                {Kind::kRemoved, "removed"}});
+}
 // "pullBegun".
 std::string_view TraceKindName(TraceEvent::Kind kind);
 

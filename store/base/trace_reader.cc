@@ -6,19 +6,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <tuple>
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/described.h"
 #include "store/base/files.h"
-#include "store/base/json_document.h"
 #include "store/base/quote.h"
 #include "store/base/trace.h"
 #include "store/base/try.h"
 
 namespace waybill {
 
-using internal::Fd, internal::JsonDocument, internal::JsonKind;
+using internal::Fd;
 
 namespace {
 
@@ -38,34 +37,47 @@ Result<Fd> OpenPart(const std::string& path) {
   return fd;
 }
 
-// Source and node.
-Result<std::pair<std::string, std::string>> ParseHeader(std::string_view line) {
-  auto document = JsonDocument::Parse(line, kMaxTraceLineBytes);
-  const auto version = document ? document->root().Find("waybill_trace") : std::nullopt;
-  if (!version || version->kind() != JsonKind::kNumber) {
+struct TraceHeader {
+  internal::JsonText version = {};
+  std::string source = {};
+  std::string node = {};
+
+  void Describe(auto& v) const {
+    v("waybill_trace", version);
+    v.Optional("source", source, {.bytes = internal::kMaxQuotedBytes});
+    v.Optional("node", node, {.bytes = kMaxTraceNodeBytes});
+  }
+};
+
+Result<TraceHeader> ParseHeader(std::string_view line) {
+  TraceHeader header;
+  const auto read = internal::ReadForeign(line, kMaxTraceLineBytes, header);
+  const std::string_view version = header.version.text;
+  if (version.empty() || version.find_first_not_of("0123456789.eE+-") != std::string_view::npos) {
     return Error{ErrorCode::kInvalidArgument,
                  "this is no trace: a trace begins with {\"waybill_trace\":" +
                      std::to_string(kTraceVersion) + "}",
                  std::string(kHowToMakeOne)};
   }
-  if (version->text() != std::to_string(kTraceVersion)) {
+  if (version != std::to_string(kTraceVersion)) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the trace has version " + std::string(version->text()) +
+                 "the trace has version " + std::string(version.substr(0, 20)) +
                      "; this waybill reads version " + std::to_string(kTraceVersion),
                  "use the waybill that wrote it"};
   }
-  std::string source;
-  std::string node;
-  if (const auto value = document->root().Find("source")) {
-    TRY(internal::ReadString(*value, internal::kMaxQuotedBytes, source));
-  }
-  if (const auto value = document->root().Find("node")) {
-    TRY(internal::ReadString(*value, kMaxTraceNodeBytes, node));
-  }
-  return std::pair(std::move(source), std::move(node));
+  if (!read) return read.error();
+  return header;
 }
 
 }  // namespace
+
+std::string TraceHeaderLine(std::string_view source, std::string_view node) {
+  const std::string version = std::to_string(kTraceVersion);
+  return internal::ToJson(TraceHeader{{version},
+                                      std::string(source),
+                                      std::string(node.size() <= kMaxTraceNodeBytes ? node : "")}) +
+         "\n";
+}
 
 struct TraceReader::Impl {
   struct Part {
@@ -155,7 +167,10 @@ struct TraceReader::Impl {
     if (!first) line = 1;
     auto read = ParseHeader(first.value_or(std::string_view()));
     if (!read) return At(std::move(read.error()));
-    if (source.empty()) std::tie(source, node) = *std::move(read);
+    if (source.empty()) {
+      source = std::move(read->source);
+      node = std::move(read->node);
+    }
     header_read = true;
     any_header = true;
     return {};

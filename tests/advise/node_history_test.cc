@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(what_is_kept_has_bounds) {
   BOOST_REQUIRE(large.has_value());
   const auto too_large = ReadHistory(*large);
   BOOST_REQUIRE(!too_large.has_value());
-  BOOST_TEST(too_large.error().message.find("bytes: is above 274877906944") != std::string::npos,
+  BOOST_TEST(too_large.error().message.find("bytes: it is above 274877906944") != std::string::npos,
              too_large.error().message);
   const auto far = Read({At(0, Kind::kList, ""), At(24 * 4000, Kind::kList, "")});
   BOOST_REQUIRE(!far.has_value());

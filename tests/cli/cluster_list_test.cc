@@ -136,8 +136,7 @@ BOOST_AUTO_TEST_CASE(secrets_are_hashed) {
     BOOST_TEST(!read->secrets[at].registries.has_value(), read->secrets[at].name);
     BOOST_TEST(read->secrets[at].unreadable_because.empty());
   }
-  BOOST_TEST(read->secrets[4].unreadable_because ==
-             "items[4].data[\".dockerconfigjson\"]: not base64");
+  BOOST_TEST(read->secrets[4].unreadable_because == "data[\".dockerconfigjson\"]: not base64");
 }
 
 BOOST_AUTO_TEST_CASE(the_wrong_document_is_refused) {

@@ -193,7 +193,7 @@ BOOST_FIXTURE_TEST_CASE(long_lists_take_bounded_memory, Scene) {
   // As long as may be, of values as short as may be.
   std::string values = R"({"items":[0)";
   while (values.size() < (std::size_t{60} << 20U)) values += ",0";
-  WriteFile(list, values);
+  WriteFile(list, values + "]}");
   const CommandResult result = run("--pods");
   BOOST_TEST(result.exit_code == 2, result.exit_code << result.err);
   BOOST_TEST(result.err.find("has more than") != std::string::npos, result.err);

@@ -436,7 +436,8 @@ BOOST_AUTO_TEST_CASE(images_that_no_list_may_have) {
     BOOST_TEST(Has(error, fake.path()));
     return error;
   };
-  BOOST_TEST(Has(refused([](auto& image) { image.clear_id(); }), "images[1].id: is empty"));
+  BOOST_TEST(
+      Has(refused([](auto& image) { image.clear_id(); }), "images[1].id: it is missing or empty"));
   BOOST_TEST(
       Has(refused([](auto& image) { image.set_id(std::string(kMaxImageRefBytes + 1, 'x')); }),
           "images[1].id"));

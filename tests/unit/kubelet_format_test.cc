@@ -120,13 +120,6 @@ BOOST_AUTO_TEST_CASE(bounds_are_errors) {
   BOOST_TEST(secrets(kMaxCredentialsPerName + 1) == "limitExceeded");
 
   BOOST_TEST(code(std::string(kMaxRecordFileBytes, ' ')) == "limitExceeded");
-  const auto depth = static_cast<std::size_t>(kMaxJsonDepth);
-  // The root is the first level.
-  BOOST_TEST(code(",\"x\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']')) ==
-             "invalidArgument");
-  BOOST_TEST(code(",\"x\":" + std::string(depth, '[') + std::string(depth, ']')) ==
-             "limitExceeded");
-  BOOST_TEST(code(",\"x\":" + std::string(1000000, '[')) == "limitExceeded");
 }
 
 namespace {
@@ -324,7 +317,7 @@ BOOST_FIXTURE_TEST_CASE(files_are_read_up_to_their_bound, WithPods) {
   WriteFile(pods.Add("uid"), content + "\n");
   pods.CheckUnknown("larger than 65536 bytes");
   WriteFile(pods.Add("uid"), "");
-  pods.CheckUnknown("empty document");
+  pods.CheckUnknown("expected an object");
 }
 
 BOOST_FIXTURE_TEST_CASE(what_may_not_be_read_is_a_problem, WithPods) {

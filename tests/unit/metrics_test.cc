@@ -379,19 +379,14 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_named) {
       BOOST_TEST(event.error().message.find(about) != std::string::npos, event.error().message);
     }
   };
-  refused(R"("event":"gone")", "event: there is no event \"gone\"");
-  refused(R"("event":7)", "event: expected a string");
-  refused(R"("image":"a")", "\"event\" is missing");
-  refused(R"("event":"use","image":[])", "image: expected a string, got an array");
-  refused(R"("event":"use","image":")" + std::string(kMaxImageBytes + 1, 'a') + '"', "image: has");
+  refused(R"("event":"gone")", "event: expected one of start, image, use");
+  refused(R"("event":"use","image":")" + std::string(kMaxImageBytes + 1, 'a') + '"',
+          "image: it has");
   refused(R"("event":"use","credentials":["0123456789ABCDEF"])", "credentials: a pseudonym");
   refused(R"("event":"use","credentials":["0123"])", "credentials: a pseudonym");
-  refused(R"("event":"use","bytes":-1)", "bytes: expected a whole number");
-  refused(R"("event":"use","bytes":18446744073709551616)", "bytes: expected a whole number");
-  refused(R"("event":"pulled","bytes":274877906945)", "bytes: is above 274877906944");
-  refused(R"("event":"pulled","tookMs":9223372036854775808)", "tookMs: is above");
-  refused(R"("event":"use","mustPull":"no")", "mustPull: expected a boolean");
-  refused(R"("event":"use","event":"use")", "is there twice");
+  refused(R"("event":"pulled","bytes":274877906945)", "bytes: it is above 274877906944");
+  refused(R"("event":"pulled","tookMs":-1)", "tookMs: it is below 0");
+  refused(R"("event":"list","unpackedPercent":10001)", "unpackedPercent: it is above 10000");
   ExpectError(ParseTraceLine(R"({"time":"yesterday","event":"use"})"), ErrorCode::kInvalidArgument,
               "time: ");
   ExpectError(ParseTraceLine("[]"), ErrorCode::kInvalidArgument, "expected an object");

@@ -493,8 +493,8 @@ BOOST_AUTO_TEST_CASE(runtime_handlers_have_a_bound) {
   BOOST_TEST(one_more["message"] == "the list has 1025 runtime handlers, and 1024 are allowed");
   const Json two_more = read(many + R"(,{"name":"x"})");
   BOOST_TEST(CodeOf(two_more) == "limitExceeded");
-  BOOST_TEST(two_more["message"] ==
-             "runtimeHandlers: has 1026 runtime handlers, above the 1025 allowed");
+  BOOST_TEST(two_more["message"].get<std::string>().starts_with(
+      "runtimeHandlers: it has more than 1025 elements"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
