@@ -38,8 +38,8 @@ std::optional<AgeLimits> AgesOf(const Settings& settings) {
   return AgeLimits{.credentials = age, .node_pods = age};
 }
 
-Chosen Chosen::Of(std::string_view text, std::uint64_t at) {
-  Chosen chosen{.at = at};
+Chosen Chosen::Of(std::string_view text, std::uint64_t hash) {
+  Chosen chosen{.hash = hash};
   if (text.empty()) return chosen;
   if (FromJson(text, chosen.settings, Strangers::kRefuse).empty()) {
     if (auto policy = PolicyOf(chosen.settings.policy)) {

@@ -22,12 +22,12 @@ std::optional<AgeLimits> AgesOf(const Settings& settings);
 
 // What a store is decided by.
 struct Chosen {
-  std::uint64_t at = 0;  // State::settings_at
+  std::uint64_t hash = 0;  // State::settings_hash
   Settings settings = {};
   VerificationPolicy policy = {};
 
   // What can't be read, as of a later version, is the strictest policy.
-  static Chosen Of(std::string_view text, std::uint64_t at = 0);
+  static Chosen Of(std::string_view text, std::uint64_t hash = 0);
 };
 
 }  // namespace waybill::internal

@@ -1,6 +1,7 @@
 // An observer decides by the mode, the policy and the ages that the store has of its owner.
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/api/maintenance.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
 #include "store/door/settings.h"
@@ -211,6 +213,49 @@ BOOST_AUTO_TEST_CASE(what_cant_be_read_is_the_strictest_policy) {
     BOOST_TEST(policy.CountsOnlyRegistry("r.example/any"), text);
   }
   BOOST_TEST(!internal::Chosen::Of("").policy.chooses_proofs());
+}
+
+// The owner that chose last may have been stricter.
+BOOST_AUTO_TEST_CASE(older_settings_that_come_back_open_nothing) {
+  for (const std::string how : {"put back", "put back where nothing is", "copied"}) {
+    BOOST_TEST_CONTEXT(how) {
+      Node node;
+      const std::filesystem::path data = node.directory() / "data.mdb";
+      const std::filesystem::path old = node.directory().parent_path() / "old.mdb";
+      node.Own(kNever);
+      node.Disown();
+      std::filesystem::copy_file(data, old);
+      node.Own(kAlways);
+      node.Disown();
+      if (how == "copied") {
+        std::filesystem::copy_file(old, data, std::filesystem::copy_options::overwrite_existing);
+        node.Own(kDefault, "moment");
+        node.Disown();
+      } else {
+        if (how != "put back") {
+          std::filesystem::remove_all(node.directory());
+          std::filesystem::create_directory(node.directory());
+          std::filesystem::permissions(node.directory(), std::filesystem::perms::owner_all);
+        }
+        Must(RestoreStore({.directory = node.directory(), .backup = old}));
+      }
+      BOOST_TEST(!node.Opens(kClosed));
+      node.Own(kNever);
+      BOOST_TEST(node.Opens(kClosed));
+    }
+  }
+}
+
+// With the new mode, and the former policy, it would.
+BOOST_AUTO_TEST_CASE(an_opening_that_fails_opens_nothing) {
+  Node node;
+  NodeStoreOptions options{.directory = node.directory(), .witness = Witness::Remembered()};
+  Must(Must(NodeStore::Open(options))->ReplaceRuntimeHandlers({{"runc", true, true}}));
+  options.rules = Mode::kKubelet;
+  options.policy = Must(VerificationPolicy::Make(Verification::kAlwaysVerify, {}));
+  options.runtime_handlers.emplace();
+  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
+  BOOST_TEST(!node.Opens(kUnseen));
 }
 
 // Only what nobody goes by can choose.

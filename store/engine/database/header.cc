@@ -1,6 +1,7 @@
 #include "store/engine/database/header.h"
 
 #include <flatbuffers/flatbuffers.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <chrono>
@@ -50,6 +51,10 @@ Clocks ClocksIn(const v1::State& state) {
 }
 
 }  // namespace
+
+std::uint64_t HashOfSettings(std::string_view settings) {
+  return settings.empty() ? 0 : XXH3_64bits(settings.data(), settings.size());
+}
 
 std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
   flatbuffers::FlatBufferBuilder builder;
@@ -128,7 +133,7 @@ std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema) 
   fields.add_age_clock(&age_clock);
   fields.add_end_clock(&end_clock);
   fields.add_aliases_changed(state.aliases_changed);
-  fields.add_settings_at(state.settings_at);
+  fields.add_settings_hash(state.settings_hash);
   return Finish(builder, fields.Finish());
 }
 
@@ -153,7 +158,7 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.last_truth = root->last_truth();
   state.unfinished = root->unfinished();
   state.aliases_changed = root->aliases_changed();
-  state.settings_at = root->settings_at();
+  state.settings_hash = root->settings_hash();
   state.ages.credentials = FromSeconds(root->max_age());
   state.ages.service_accounts = FromSeconds(root->max_age_service_accounts());
   state.ages.node_pods = FromSeconds(root->max_age_node_pods());

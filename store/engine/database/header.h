@@ -41,6 +41,11 @@ struct Identity {
   std::string settings;  // what the owner decides by (waybill::Settings, as JSON)
 };
 
+// No owner's can be stricter.
+inline constexpr const char* kStrictestSettings =
+    R"({"policy":{"verification":"AlwaysVerify","registryOnly":["*"]}})";
+std::uint64_t HashOfSettings(std::string_view settings);
+
 struct TableDigest {
   std::uint64_t count = 0;
   std::uint64_t checksum_sum = 0;
@@ -71,7 +76,7 @@ struct State {
   std::uint64_t last_truth = 0;       // commit of the newest token of a truth; 0: there was none
   std::uint64_t unfinished = 0;       // revocations whose credentials are still in records
   std::uint64_t aliases_changed = 0;  // the last commit that changed an alias of an image
-  std::uint64_t settings_at = 0;      // the commit that changed Identity::settings; 0: none has
+  std::uint64_t settings_hash = 0;    // of Identity::settings
   AgeLimits ages;
   Clocks clocks;
   TableDigest header;

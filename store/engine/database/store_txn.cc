@@ -278,6 +278,13 @@ Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) con
   return opened.payload;
 }
 
+Result<void> StoreTxn::PutSettings(const std::string& settings) {
+  Identity identity = *context_.identity;
+  identity.settings = settings;
+  state_.settings_hash = HashOfSettings(settings);
+  return PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
+}
+
 Result<void> StoreTxn::WriteState() {
   ++state_.commit_sequence;
   state_.lmdb_txn_id = mdb_txn_id(context_.txn);

@@ -112,6 +112,8 @@ class StoreTxn {
   // Records of the main table. kIo also if there is no such record.
   Result<void> PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload);
   Result<Payload> GetHeaderRecord(const Key16& key, RecordKind kind) const;
+  // Identity::settings. The caller keeps its copy of the identity up to date.
+  Result<void> PutSettings(const std::string& settings);
   // Advances the sequence and writes the state record: the last thing before a commit.
   Result<void> WriteState();
 

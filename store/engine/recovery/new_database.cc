@@ -30,6 +30,7 @@ Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase&
 
   State state;
   state.commit_sequence = made.sequence;
+  state.settings_hash = HashOfSettings(made.identity.settings);
   StoreTxn::Context context;
   context.txn = txn.get();
   context.handles = &handles;

@@ -1,10 +1,8 @@
-// owner.lock: only one process writes. Its first line tells observers its progress:
+// owner.lock: only one process writes. Its line tells observers its progress:
 //
 //   "<pid> opening\n"                          the store may be damaged; do not rely on it
 //   "<pid> reopening\n"                        the same, for a store that was recovered before
 //   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and it passed the walk
-//
-// An owner that decides nothing puts a '-' before them.
 //
 // The lock is an open-file-description lock: it dies with the process, and a second opening of the
 // file in the same process does not drop it. The owner locks data.mdb, too, so that removing

@@ -32,10 +32,6 @@ namespace waybill::internal {
 
 namespace {
 
-// No owner's can be stricter. Whoever opens the store to decide chooses anew.
-constexpr const char* kLostSettings =
-    R"({"policy":{"verification":"AlwaysVerify","registryOnly":["*"]}})";
-
 struct Aside {
   std::pair<time_t, long> since;  // seconds, nanoseconds
   std::filesystem::path folder;
@@ -235,8 +231,9 @@ Result<void> Rebuild(const NodeStoreOptions& options, const Fd& file, const Insp
   } else {
     made.identity = TRY(NewIdentity(options.clock()));
     if (signs.witness) made.identity.uuid = signs.witness->uuid;
-    made.identity.settings = kLostSettings;
   }
+  // An older tree may have laxer ones. Whoever opens the store to decide chooses anew.
+  if (!salvaged.identity || !choice.newest) made.identity.settings = kStrictestSettings;
   made.distrust.kind = DegradedKind::kStoreRebuilt;
   const Replacing from{
       .source = salvaged,
@@ -424,7 +421,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
   NewDatabase made;
   made.identity = identity;
   made.identity.witness_path = known.witness_path;
-  made.identity.settings = known.settings;
+  made.identity.settings = from.old_is_newest ? known.settings : kStrictestSettings;
   made.distrust.kind = DegradedKind::kStoreRestored;
   made.map_bytes = ChooseMapBytes(options.map_bytes,
                                   replaced.map_bytes != 0 ? replaced.map_bytes : source.map_bytes);

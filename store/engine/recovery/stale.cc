@@ -342,9 +342,11 @@ Result<void> SayStale(const NodeStoreOptions& options, const Signs& signs, const
       txn.state().commit_sequence =
           std::max(txn.state().commit_sequence, signs.LastCommitOf(identity.uuid));
       TRY(SetDistrust(txn, {DegradedKind::kStoreStale, signs.stale()}));
-      txn.Touch();
+      // Newer ones may have been stricter.
+      TRY(txn.PutSettings(kStrictestSettings));
       return product.DropStale(txn, signs.stale(), report);
     }));
+    store.database.identity.settings = kStrictestSettings;
   }
   if (signs.foreign.empty()) return {};
   report.warnings.push_back(signs.foreign);

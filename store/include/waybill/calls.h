@@ -353,8 +353,8 @@ struct Pool {
   IdPool ids = {};  // its members, in JSON
 };
 
-// What an owner decides by. The store keeps mode, policy and the maximum age, and every observer
-// goes by them.
+// What an owner decides by. The store keeps mode, policy, pool, short names and the maximum age of
+// the owner that opened it last, and every observer goes by them.
 struct Settings {
   Mode mode = Mode::kStrict;
   Policy policy = {};

@@ -169,7 +169,7 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy, const std::vector<
     why.other_handlers = std::move(trail.handlers);
     std::erase(why.other_handlers, met.runtime_handler);
     why.quarantine = std::move(trail.quarantine);
-    why.in_quarantine = !why.quarantine.empty();
+    why.in_quarantine = !why.quarantine.empty() || reason == Reason::kQuarantined;
     std::optional<ImageRow> row;
     if (!met.row.empty()) row = internal::DecodeImage(met.row);
     why.unreadable = trail.unreadable || (!met.row.empty() && !row) ||

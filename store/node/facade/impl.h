@@ -84,7 +84,7 @@ class NodeStore::Impl {
   bool is_owner() const { return is_owner_; }
 
   const std::filesystem::path directory;
-  // Owner only: fixed once it is open.
+  // The owner's, fixed once it is open. An observer goes by ModeIn and PolicyIn.
   Mode rules;
   VerificationPolicy policy;
   const Clock clock;
@@ -231,6 +231,7 @@ class NodeStore::Impl {
 
   Result<void> FinishOpening(const NodeStoreOptions& options);
   Result<void> KeepSettings();
+  std::string SettingsToKeep() const;
   void OpenTrace(const NodeStoreOptions& options);
   // The steps between the opened database and the readers.
   Result<void> MendClockAtOpening();

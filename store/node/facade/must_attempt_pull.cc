@@ -50,6 +50,7 @@ class Deciding {
         write_backs_queued_(write_backs_queued),
         writes_back_(preview == nullptr && impl.write_backs),
         mode_(snapshot ? internal::ModeIn(snapshot) : Mode::kStrict),
+        settings_(snapshot ? snapshot.state().settings_hash : 0),
         policy_(impl.PolicyIn(snapshot)),
         question_(impl.AskAbout(copy, preview != nullptr && preview->what_if != nullptr
                                           ? *preview->what_if
@@ -89,6 +90,11 @@ class Deciding {
     // too.
     if (now.decision && now.decision->reason == Reason::kRecordDamaged && snapshot_.Refresh()) {
       now = internal::DecideWithoutCredentials(snapshot_, question_);
+    }
+    // A decision goes by one mode and one policy.
+    if (snapshot_ &&
+        (internal::ModeIn(snapshot_) != mode_ || snapshot_.state().settings_hash != settings_)) {
+      now.decision = Decision{true, CheckResult::kError, Reason::kStoreUnavailable, false};
     }
     return now;
   }
@@ -181,7 +187,8 @@ class Deciding {
   ReaderPool::Lease& snapshot_;
   const bool write_backs_queued_;
   const bool writes_back_;
-  const Mode mode_;  // of the first look
+  const Mode mode_;               // of the first look, likewise:
+  const std::uint64_t settings_;  // State::settings_hash
   const std::shared_ptr<const VerificationPolicy> policy_;
   const Question question_;
   const Standing standing_;

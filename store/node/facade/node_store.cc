@@ -238,9 +238,13 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
     return CheckNotEmpty(options, images, options.gap == Gap::kYes);
   }));
   // So that nothing is looked for, or imported, where the former mode had it.
-  TRY(WriteImages(*this,
-                  [&](Images& images) { return EnterMode(images, options, report.created); }));
-  if (options.chooses || report.created) TRY(KeepSettings());
+  // Until all is done nobody goes by the new mode and the former policy.
+  const bool changes_mode = committer->state().kubelet_rules != (rules == Mode::kKubelet);
+  TRY(WriteImages(*this, [&](Images& images) -> Result<void> {
+    TRY(EnterMode(images, options, report.created));
+    return changes_mode ? images.txn().PutSettings(internal::kStrictestSettings) : Result<void>();
+  }));
+  if (changes_mode) owned->database.identity.settings = internal::kStrictestSettings;
   if (auto r = MendClockAtOpening(); !r) return r;
   if (auto r = OpenRevocations(options); !r) return r;
   // Before any step that may fail: the next opening may name no directory.
@@ -259,6 +263,8 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   if (auto r = Replay(options); !r) return r;
   if (auto r = CountPulls(report.intents_left); !r) return r;
 
+  // Last, so that an opening that fails has loosened nothing.
+  if (options.chooses || report.created) TRY(KeepSettings());
   const internal::State state = committer->state();
   NoteToken(state.commit_sequence);
   opened_at = state.commit_sequence;

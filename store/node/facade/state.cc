@@ -73,27 +73,28 @@ Settings NodeStore::Impl::SettingsNow() const {
 }
 
 // Mode and ages are members of the state.
-Result<void> NodeStore::Impl::KeepSettings() {
+std::string NodeStore::Impl::SettingsToKeep() const {
   const Settings now = SettingsNow();
-  internal::Identity identity = owned->database.identity;
-  std::string text = internal::ToJson(Settings{
-      .policy = now.policy, .pool = now.pool, .short_names_anywhere = now.short_names_anywhere});
-  if (text == internal::ToJson(Settings())) text.clear();
-  if (text == std::exchange(identity.settings, text)) return {};
-  TRY(committer->Run([&](StoreTxn& txn) -> Result<void> {
-    txn.state().settings_at = txn.sequence();
-    return txn.PutHeaderRecord(internal::kIdentityKey, internal::RecordKind::kIdentity,
-                               internal::EncodeIdentity(identity));
-  }));
-  owned->database.identity = std::move(identity);
+  const Settings kept{
+      .policy = now.policy, .pool = now.pool, .short_names_anywhere = now.short_names_anywhere};
+  std::string text = internal::ToJson(kept);
+  return text == internal::ToJson(Settings()) ? std::string() : text;
+}
+
+Result<void> NodeStore::Impl::KeepSettings() {
+  std::string& known = owned->database.identity.settings;
+  const std::string settings = SettingsToKeep();
+  if (settings == known) return {};
+  TRY(committer->Run([&](StoreTxn& txn) { return txn.PutSettings(settings); }));
+  known = settings;
   return {};
 }
 
 std::shared_ptr<const internal::Chosen> NodeStore::Impl::ChosenIn(
     const ReaderPool::Lease& snapshot) const {
   auto chosen = chosen_.load();
-  const std::uint64_t at = snapshot.state().settings_at;
-  if (chosen && chosen->at == at) return chosen;
+  const std::uint64_t hash = snapshot.state().settings_hash;
+  if (chosen && chosen->hash == hash) return chosen;
   const internal::Opened opened =
       snapshot.GetHeaderRecord(internal::kIdentityKey, internal::RecordKind::kIdentity);
   const auto identity = opened.state == internal::EnvelopeState::kSound
@@ -101,7 +102,7 @@ std::shared_ptr<const internal::Chosen> NodeStore::Impl::ChosenIn(
                             : std::nullopt;
   // What can't be read is no JSON.
   chosen = std::make_shared<const internal::Chosen>(
-      internal::Chosen::Of(identity ? identity->settings : "?", at));
+      internal::Chosen::Of(identity ? identity->settings : "?", hash));
   chosen_ = chosen;
   return chosen;
 }
