@@ -8,8 +8,10 @@ namespace {
 
 std::optional<Timestamp> AbsentSince(const ImageRow& row, const Clocks& now, Timestamp clock) {
   if (row.absent == 0) return std::nullopt;
-  const std::uint64_t ran = std::max(now.RanSeconds(), row.absent) - row.absent;
-  return Timestamp{std::max<std::int64_t>(clock.seconds - static_cast<std::int64_t>(ran), 1), 0};
+  auto ran = static_cast<std::int64_t>(std::max(now.RanSeconds(), row.absent) - row.absent);
+  // Seconds of the two clocks do not begin together: the answer would change from call to call.
+  if (clock.nanoseconds < now.ran.count() % 1'000'000'000) ++ran;
+  return Timestamp{std::max<std::int64_t>(clock.seconds - ran, 1), 0};
 }
 
 }  // namespace
