@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "store/engine/database/header.h"
-#include "store/engine/lmdb/env.h"
+#include "store/disk/header.h"
+#include "store/disk/lmdb/env.h"
 #include "waybill/limits.h"
 
 namespace waybill::bench {

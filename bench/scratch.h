@@ -9,7 +9,7 @@
 
 #include "bench/data_set.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::bench {

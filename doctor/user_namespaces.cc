@@ -12,7 +12,7 @@
 #include "doctor/text.h"
 #include "store/base/json_value.h"
 #include "store/base/try.h"
-#include "store/node/userns/pool.h"
+#include "store/pods/pool.h"
 #include "waybill/values.h"
 
 namespace waybill::doctor {

@@ -7,9 +7,9 @@
 
 #include "doctor/checks.h"
 #include "doctor/text.h"
-#include "store/api/maintenance.h"
 #include "store/base/files.h"
 #include "store/base/json_value.h"
+#include "store/maintenance.h"
 
 namespace waybill::doctor {
 namespace {

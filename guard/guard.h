@@ -35,7 +35,7 @@
 #include "guard/session.h"
 #include "guard/watches.h"
 #include "store/base/try.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::guard {

@@ -17,7 +17,7 @@
 #include "guard/record_files.h"
 #include "store/base/metrics.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::guard {

@@ -11,7 +11,7 @@
 #include "guard/aside.h"
 #include "store/base/files.h"
 #include "store/base/try.h"
-#include "store/maintenance/for_the_guard.h"
+#include "store/for_the_guard.h"
 
 namespace waybill::guard {
 namespace {

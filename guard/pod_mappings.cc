@@ -9,7 +9,7 @@
 
 #include "store/base/quote.h"
 #include "store/base/try.h"
-#include "store/maintenance/for_the_guard.h"
+#include "store/for_the_guard.h"
 #include "waybill/limits.h"
 
 namespace waybill::guard {

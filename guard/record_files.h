@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/maintenance/for_the_guard.h"
+#include "store/for_the_guard.h"
 #include "waybill/result.h"
 
 namespace waybill::guard {

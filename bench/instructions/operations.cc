@@ -27,7 +27,7 @@
 #include "bench/scratch.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::bench {

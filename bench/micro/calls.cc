@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "bench/micro/rows.h"
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
+#include "store/maintenance.h"
 #include "waybill/values.h"
 
 namespace waybill::bench {

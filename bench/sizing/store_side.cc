@@ -10,7 +10,7 @@
 #include "bench/scratch.h"
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/options.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::bench {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/sizing/side.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::bench {

@@ -24,11 +24,11 @@
 #include <utility>
 #include <vector>
 
-#include "store/api/opening.h"
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "store/base/try.h"
 #include "store/base/words.h"
+#include "store/open_options.h"
 #include "waybill/result.h"
 #include "waybill/store.h"
 #include "waybill/values.h"

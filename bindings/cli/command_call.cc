@@ -7,7 +7,7 @@
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/user_namespace_flags.h"
 #include "store/base/try.h"
-#include "store/maintenance/for_the_command.h"
+#include "store/for_the_command.h"
 #include "waybill/store.h"
 
 namespace waybill::cli {

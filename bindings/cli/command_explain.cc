@@ -20,7 +20,7 @@
 #include "store/base/options.h"
 #include "store/base/timestamp.h"
 #include "store/base/try.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {

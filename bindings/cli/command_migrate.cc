@@ -5,8 +5,8 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
-#include "store/api/maintenance.h"
 #include "store/base/try.h"
+#include "store/maintenance.h"
 
 namespace waybill::cli {
 namespace {

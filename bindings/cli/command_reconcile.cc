@@ -19,7 +19,7 @@
 #include "bindings/cli/published_list.h"
 #include "store/base/options.h"
 #include "store/base/timestamp.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/store.h"
 #include "waybill/values.h"
 

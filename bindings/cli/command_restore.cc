@@ -4,9 +4,9 @@
 #include "bindings/cli/parse.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
 #include "store/base/try.h"
+#include "store/maintenance.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 

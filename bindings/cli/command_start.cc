@@ -25,8 +25,8 @@
 #include "store/base/files.h"
 #include "store/base/options.h"
 #include "store/base/try.h"
-#include "store/maintenance/for_the_command.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
+#include "store/for_the_command.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {

@@ -16,8 +16,8 @@
 #include "store/base/options.h"
 #include "store/base/try.h"
 #include "store/base/words.h"
-#include "store/streaming/streaming_plan.h"
-#include "store/streaming/streaming_store.h"
+#include "store/calls/streaming_store.h"
+#include "store/streams/streaming_plan.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {

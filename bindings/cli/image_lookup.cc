@@ -7,7 +7,7 @@
 #include "bindings/cli/parse.h"
 #include "store/base/image_name.h"
 #include "store/base/try.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/maintenance/for_the_command.h"
+#include "store/for_the_command.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {

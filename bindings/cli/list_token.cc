@@ -2,7 +2,7 @@
 
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
-#include "store/maintenance/for_the_command.h"
+#include "store/for_the_command.h"
 
 namespace waybill::cli {
 

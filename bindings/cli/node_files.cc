@@ -12,7 +12,7 @@
 
 #include "store/base/files.h"
 #include "store/base/try.h"
-#include "store/maintenance/for_the_command.h"
+#include "store/for_the_command.h"
 
 namespace waybill::cli {
 namespace {

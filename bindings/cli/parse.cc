@@ -15,7 +15,7 @@
 #include "store/base/policy.h"
 #include "store/base/timestamp.h"
 #include "store/base/try.h"
-#include "store/engine/lmdb/version.h"
+#include "store/disk/lmdb/version.h"
 #include "waybill/limits.h"
 
 namespace waybill::cli {

@@ -16,7 +16,7 @@
 #include "store/base/image_name.h"
 #include "store/base/options.h"
 #include "store/base/try.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {

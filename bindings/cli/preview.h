@@ -14,7 +14,7 @@
 #include "bindings/cli/cluster_list.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "store/base/try.h"
-#include "store/maintenance/for_the_command.h"
+#include "store/for_the_command.h"
 
 namespace waybill::cli {
 namespace {

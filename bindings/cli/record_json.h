@@ -12,7 +12,7 @@
 
 #include "bindings/cli/output.h"
 #include "store/base/words.h"
-#include "store/maintenance/for_the_command.h"
+#include "store/for_the_command.h"
 
 namespace waybill {
 

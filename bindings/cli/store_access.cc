@@ -11,8 +11,8 @@
 #include "bindings/cli/progress.h"
 #include "store/base/options.h"
 #include "store/base/words.h"
-#include "store/node/facade/node_store.h"
-#include "store/streaming/streaming_store.h"
+#include "store/calls/node_store.h"
+#include "store/calls/streaming_store.h"
 #include "waybill/values.h"
 
 namespace waybill::cli {

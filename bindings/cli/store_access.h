@@ -21,7 +21,7 @@
 #include "store/base/options.h"
 #include "store/base/policy.h"
 #include "store/base/try.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/result.h"
 #include "waybill/store.h"
 #include "waybill/values.h"

@@ -21,7 +21,7 @@
 #include "store/base/timestamp.h"
 #include "store/base/trace.h"
 #include "store/base/try.h"
-#include "store/maintenance/for_the_command.h"
+#include "store/for_the_command.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 

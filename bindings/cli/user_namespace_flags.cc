@@ -11,7 +11,7 @@
 #include "bindings/cli/kubelet_config.h"
 #include "bindings/cli/run_program.h"
 #include "store/base/try.h"
-#include "store/node/userns/pool.h"
+#include "store/pods/pool.h"
 
 namespace waybill::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "bindings/cli/parse.h"
 #include "store/base/options.h"
-#include "store/node/userns/pool.h"
+#include "store/pods/pool.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

@@ -11,7 +11,7 @@
 
 #include "store/base/files.h"
 #include "store/base/try.h"
-#include "store/engine/recovery/backup.h"
+#include "store/opening/backup.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 

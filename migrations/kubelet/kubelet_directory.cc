@@ -17,14 +17,14 @@
 #include "store/base/image_spellings.h"
 #include "store/base/options.h"
 #include "store/base/try.h"
-#include "store/engine/trust/trust.h"
+#include "store/disk/trust.h"
 #include "store/images/gap.h"
 #include "store/images/images.h"
 #include "store/images/open_pulls.h"
+#include "store/images/other_rows.h"
 #include "store/images/proofs.h"
 #include "store/images/pull_row.h"
 #include "store/images/revoked.h"
-#include "store/node/records/typed_tables.h"
 #include "waybill/values.h"
 
 namespace waybill::internal {

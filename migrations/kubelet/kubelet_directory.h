@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/engine/database/committer.h"
+#include "store/disk/committer.h"
 #include "store/images/aliases.h"
 #include "waybill/result.h"
 #include "waybill/values.h"

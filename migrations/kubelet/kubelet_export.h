@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/images/image_row.h"
-#include "store/node/records/typed_tables.h"
+#include "store/images/other_rows.h"
 #include "waybill/calls.h"
 #include "waybill/result.h"
 #include "waybill/values.h"

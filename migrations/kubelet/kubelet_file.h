@@ -13,7 +13,7 @@
 
 #include "store/base/files.h"
 #include "store/base/options.h"
-#include "store/node/records/typed_tables.h"
+#include "store/images/other_rows.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

@@ -15,8 +15,8 @@
 #include "store/base/files.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
-#include "store/node/userns/import.h"
-#include "store/node/userns/pool.h"
+#include "store/pods/import.h"
+#include "store/pods/pool.h"
 
 namespace waybill::internal {
 

@@ -16,7 +16,7 @@
 #include "store/base/described.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
-#include "store/node/userns/pool.h"
+#include "store/pods/pool.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

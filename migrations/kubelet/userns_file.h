@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/node/userns/import.h"
+#include "store/pods/import.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

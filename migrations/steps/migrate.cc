@@ -10,10 +10,10 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/try.h"
-#include "store/engine/lmdb/env.h"
-#include "store/engine/lmdb/room_ahead.h"
-#include "store/engine/recovery/backup.h"
-#include "store/engine/recovery/inspect.h"
+#include "store/disk/lmdb/env.h"
+#include "store/disk/lmdb/room_ahead.h"
+#include "store/opening/backup.h"
+#include "store/opening/inspect.h"
 
 namespace waybill::internal {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "store/base/options.h"
-#include "store/engine/recovery/open_store.h"
+#include "store/opening/open_store.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

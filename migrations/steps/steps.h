@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "store/base/function_ref.h"
-#include "store/engine/database/store_txn.h"
+#include "store/disk/store_txn.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

@@ -17,10 +17,10 @@
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
 #include "store/images/images.h"
+#include "store/images/other_rows.h"
 #include "store/images/pull_row.h"
 #include "store/images/revoked.h"
-#include "store/node/handlers/runtime_handlers.h"
-#include "store/node/records/typed_tables.h"
+#include "store/runtimes/runtime_handlers.h"
 
 namespace waybill::internal {
 

@@ -32,7 +32,7 @@
 #include "store/base/quote.h"
 #include "store/base/toml_document.h"
 #include "store/base/try.h"
-#include "store/node/handlers/runtime_handlers.h"
+#include "store/runtimes/runtime_handlers.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 

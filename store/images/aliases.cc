@@ -5,7 +5,7 @@
 
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
-#include "store/engine/database/tables.h"
+#include "store/disk/tables.h"
 
 namespace waybill::internal {
 

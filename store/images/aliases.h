@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "store/engine/database/committer.h"
-#include "store/engine/database/key.h"
-#include "store/engine/database/reader_pool.h"
-#include "store/engine/database/store_txn.h"
+#include "store/disk/committer.h"
+#include "store/disk/key.h"
+#include "store/disk/reader_pool.h"
+#include "store/disk/store_txn.h"
 #include "store/images/image_row.h"
 #include "waybill/result.h"
 

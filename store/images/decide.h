@@ -32,7 +32,7 @@
 #include "store/base/metrics.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
-#include "store/engine/database/reader_pool.h"
+#include "store/disk/reader_pool.h"
 #include "store/images/aliases.h"
 #include "store/images/image_row.h"
 #include "store/images/images.h"

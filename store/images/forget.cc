@@ -15,10 +15,10 @@
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
 #include "store/images/list_token.h"
+#include "store/images/other_rows.h"
 #include "store/images/proofs.h"
 #include "store/images/pull_row.h"
 #include "store/images/revoked.h"
-#include "store/node/records/typed_tables.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

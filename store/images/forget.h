@@ -13,8 +13,8 @@
 
 #include "store/base/options.h"
 #include "store/base/policy.h"
-#include "store/engine/database/key.h"
-#include "store/engine/database/reader_pool.h"
+#include "store/disk/key.h"
+#include "store/disk/reader_pool.h"
 #include "store/images/image_row.h"
 #include "store/images/images.h"
 #include "waybill/result.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "store/base/options.h"
-#include "store/engine/trust/trust.h"
+#include "store/disk/trust.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

@@ -15,9 +15,9 @@
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
-#include "store/engine/database/flatbuffer.h"
-#include "store/engine/database/tables.h"
-#include "store/node/records/platform_record.h"
+#include "store/disk/flatbuffer.h"
+#include "store/disk/tables.h"
+#include "store/images/platform_record.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "store/base/function_ref.h"
-#include "store/engine/database/key.h"
+#include "store/disk/key.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

@@ -7,8 +7,8 @@
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
+#include "store/images/other_rows.h"
 #include "store/images/revoked.h"
-#include "store/node/records/typed_tables.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "store/base/function_ref.h"
-#include "store/engine/database/store_txn.h"
+#include "store/disk/store_txn.h"
 #include "store/images/aliases.h"
 #include "store/images/image_row.h"
 #include "waybill/result.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "store/base/function_ref.h"
-#include "store/engine/database/committer.h"
+#include "store/disk/committer.h"
 
 namespace waybill::internal {
 

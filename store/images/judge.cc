@@ -9,8 +9,8 @@
 #include "store/base/quote.h"
 #include "store/base/timestamp.h"
 #include "store/base/try.h"
+#include "store/images/other_rows.h"
 #include "store/images/pull_row.h"
-#include "store/node/records/typed_tables.h"
 #include "waybill/values.h"
 
 namespace waybill::internal {

@@ -1,5 +1,5 @@
 // Judging images of which nothing is known: which may a pull have brought, and which came without
-// the kubelet. The rule is in store/node/facade/evidence.cc, ClassifyImages.
+// the kubelet. The rule is in store/calls/lists.cc, ClassifyImages.
 
 #ifndef WAYBILL_STORE_IMAGES_JUDGE_H_
 #define WAYBILL_STORE_IMAGES_JUDGE_H_

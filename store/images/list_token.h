@@ -3,7 +3,7 @@
 #ifndef WAYBILL_STORE_IMAGES_LIST_TOKEN_H_
 #define WAYBILL_STORE_IMAGES_LIST_TOKEN_H_
 
-#include "store/engine/database/store_txn.h"
+#include "store/disk/store_txn.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

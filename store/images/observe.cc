@@ -9,14 +9,14 @@
 #include "store/base/empty_list.h"
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
-#include "store/engine/trust/trust.h"
+#include "store/disk/trust.h"
 #include "store/images/gap.h"
 #include "store/images/judge.h"
 #include "store/images/learn.h"
 #include "store/images/list_token.h"
 #include "store/images/open_pulls.h"
+#include "store/images/other_rows.h"
 #include "store/images/retire.h"
-#include "store/node/records/typed_tables.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

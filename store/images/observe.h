@@ -1,4 +1,4 @@
-// What a list of images does to a store in mode strict (store/node/facade/evidence.cc,
+// What a list of images does to a store in mode strict (store/calls/lists.cc,
 // ClassifyImages), at opening as at any time, in this order: learn whose digest is whose, judge
 // what nothing is known of, settle pulls, retire what is gone.
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/engine/database/store_txn.h"
+#include "store/disk/store_txn.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

@@ -11,8 +11,8 @@
 
 #include "store/base/options.h"
 #include "store/base/policy.h"
-#include "store/engine/database/clocks.h"
-#include "store/engine/database/store_txn.h"
+#include "store/disk/clocks.h"
+#include "store/disk/store_txn.h"
 #include "store/images/image_row.h"
 #include "waybill/values.h"
 

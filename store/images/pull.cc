@@ -14,10 +14,10 @@
 #include "store/base/try.h"
 #include "store/images/observe.h"
 #include "store/images/open_pulls.h"
+#include "store/images/other_rows.h"
 #include "store/images/proofs.h"
 #include "store/images/pull_row.h"
 #include "store/images/revoked.h"
-#include "store/node/records/typed_tables.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 

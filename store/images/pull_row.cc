@@ -8,8 +8,8 @@
 #include "schema/v2/pull_intent_generated.h"
 #include "store/base/try.h"
 #include "store/base/words.h"
-#include "store/engine/database/flatbuffer.h"
-#include "store/node/records/keys.h"
+#include "store/disk/flatbuffer.h"
+#include "store/disk/keys.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

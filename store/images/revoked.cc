@@ -13,10 +13,10 @@
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
-#include "store/engine/database/flatbuffer.h"
+#include "store/disk/flatbuffer.h"
 #include "store/images/images.h"
+#include "store/images/other_rows.h"
 #include "store/images/proofs.h"
-#include "store/node/records/typed_tables.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

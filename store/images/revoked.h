@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "store/engine/database/reader_pool.h"
-#include "store/engine/database/store_txn.h"
+#include "store/disk/reader_pool.h"
+#include "store/disk/store_txn.h"
 #include "store/images/image_row.h"
 #include "waybill/result.h"
 #include "waybill/values.h"

@@ -3,7 +3,7 @@
 #ifndef WAYBILL_STORE_IMAGES_SHOWN_H_
 #define WAYBILL_STORE_IMAGES_SHOWN_H_
 
-#include "store/engine/database/clocks.h"
+#include "store/disk/clocks.h"
 #include "store/images/image_row.h"
 #include "waybill/values.h"
 

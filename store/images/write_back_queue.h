@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "store/base/files.h"
-#include "store/engine/database/committer.h"
+#include "store/disk/committer.h"
 #include "store/images/aliases.h"
 #include "store/images/pull.h"
 #include "waybill/result.h"

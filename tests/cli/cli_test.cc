@@ -6,8 +6,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
+#include "store/maintenance.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/metrics.h"

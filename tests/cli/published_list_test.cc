@@ -17,7 +17,7 @@
 #include "store/base/options.h"
 #include "store/base/sha256.h"
 #include "store/base/timestamp.h"
-#include "store/engine/database/uuid.h"
+#include "store/disk/uuid.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/node_store.h"

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "store/base/options.h"
-#include "store/streaming/streaming_store.h"
+#include "store/calls/streaming_store.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/node_store.h"
 #include "waybill/waybill.h"

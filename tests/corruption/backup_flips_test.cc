@@ -4,8 +4,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "store/api/maintenance.h"
-#include "store/engine/lmdb/check/page_format.h"
+#include "store/disk/page_walk/page_format.h"
+#include "store/maintenance.h"
 #include "tests/support/damage.h"
 #include "tests/support/draw.h"
 #include "tests/support/versioned_store.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "store/api/maintenance.h"
-#include "store/engine/recovery/witness.h"
+#include "store/maintenance.h"
+#include "store/opening/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/tree.h"

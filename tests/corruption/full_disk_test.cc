@@ -9,9 +9,9 @@
 #include <functional>
 #include <string>
 
-#include "store/api/maintenance.h"
 #include "store/base/files.h"
-#include "store/engine/recovery/store_files.h"
+#include "store/maintenance.h"
+#include "store/opening/store_files.h"
 #include "tests/support/child_process.h"
 #include "tests/support/mounts.h"
 #include "tests/support/versioned_store.h"

@@ -7,10 +7,10 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
-#include "store/engine/database/key.h"
-#include "store/engine/database/mark_line.h"
-#include "store/engine/database/store_txn.h"
-#include "store/engine/lmdb/check/page_format.h"
+#include "store/disk/key.h"
+#include "store/disk/mark_line.h"
+#include "store/disk/page_walk/page_format.h"
+#include "store/disk/store_txn.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
 #include "tests/support/good_in_child.h"

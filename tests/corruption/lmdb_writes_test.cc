@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <random>
 
-#include "store/engine/database/tables.h"
-#include "store/engine/lmdb/check/page_format.h"
+#include "store/disk/page_walk/page_format.h"
+#include "store/disk/tables.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/draw.h"
 #include "tests/support/good_in_child.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "store/api/maintenance.h"
-#include "store/engine/recovery/witness.h"
+#include "store/maintenance.h"
+#include "store/opening/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"

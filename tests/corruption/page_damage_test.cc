@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "store/engine/lmdb/check/page_format.h"
+#include "store/disk/page_walk/page_format.h"
 #include "tests/support/damage.h"
 #include "tests/support/damage_judge.h"
 #include "tests/support/draw.h"

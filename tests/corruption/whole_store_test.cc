@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "migrations/kubelet/kubelet_records.h"
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
-#include "store/engine/recovery/witness.h"
+#include "store/maintenance.h"
+#include "store/opening/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
 #include "tests/support/forked_child.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "store/api/maintenance.h"
+#include "store/maintenance.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/engine/lmdb/check/page_format.h"
+#include "store/disk/page_walk/page_format.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/memory_dir.h"

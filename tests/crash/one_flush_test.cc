@@ -23,9 +23,9 @@
 #include <thread>
 #include <vector>
 
-#include "store/api/maintenance.h"
 #include "store/base/files.h"
-#include "store/engine/database/commit_mark.h"
+#include "store/disk/commit_mark.h"
+#include "store/maintenance.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/damage.h"
 #include "tests/support/draw.h"

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <random>
 
-#include "store/engine/lmdb/check/page_check.h"
-#include "store/engine/lmdb/check/page_format.h"
+#include "store/disk/page_walk/page_check.h"
+#include "store/disk/page_walk/page_format.h"
 #include "tests/support/damage.h"
 #include "tests/support/draw.h"
 #include "tests/support/memory_dir.h"

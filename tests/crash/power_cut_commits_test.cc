@@ -5,8 +5,8 @@
 //
 // Judged to the letter: each opening finds all values of the last acknowledged commit, or of the
 // one that was under way; it trusts them, and sets nothing aside. WAYBILL_POWER_CUTS: how many
-// states; WAYBILL_SEED: other ones. The protocol is in store/engine/database/committer.h and
-// store/engine/recovery/unfinished_commit.h.
+// states; WAYBILL_SEED: other ones. The protocol is in store/disk/committer.h and
+// store/opening/unfinished_commit.h.
 
 #include <fcntl.h>
 #include <xxhash.h>
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/engine/lmdb/check/page_check.h"
+#include "store/disk/page_walk/page_check.h"
 #include "tests/crash/recorder.h"
 #include "tests/crash/workload.h"
 #include "tests/support/memory_dir.h"

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "store/api/maintenance.h"
-#include "store/engine/recovery/inspect.h"
+#include "store/maintenance.h"
+#include "store/opening/inspect.h"
 #include "tests/crash/maintenance.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/draw.h"

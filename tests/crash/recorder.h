@@ -5,7 +5,7 @@
 // And plays the log back as a power cut would leave it: what was synced is there; of the rest each
 // write is there, gone, or there in some of its sectors, and each directory's changes are there up
 // to some point. Some lose the end of the journal, too: a file that its last sync made longer has
-// its earlier length (store/engine/lmdb/room_ahead.h says why).
+// its earlier length (store/disk/lmdb/room_ahead.h says why).
 
 #ifndef WAYBILL_TESTS_CRASH_RECORDER_H_
 #define WAYBILL_TESTS_CRASH_RECORDER_H_

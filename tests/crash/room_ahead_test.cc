@@ -1,4 +1,4 @@
-// Room ahead (store/engine/lmdb/room_ahead.h): commits write where zeros are on the disk already.
+// Room ahead (store/disk/lmdb/room_ahead.h): commits write where zeros are on the disk already.
 // What that is worth when the power fails is played by power_cut_commits, and on a real ext4 by
 // power_cut_ext4.
 

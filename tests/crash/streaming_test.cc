@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/streaming/streaming_store.h"
+#include "store/calls/streaming_store.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/draw.h"
 #include "tests/support/forked_child.h"

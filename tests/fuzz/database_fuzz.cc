@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "store/engine/recovery/inspect.h"
+#include "store/opening/inspect.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const waybill::internal::Fd file(memfd_create("database", MFD_CLOEXEC));

@@ -8,7 +8,7 @@
 
 #include "runtime/files/documents.h"
 #include "store/base/platform.h"
-#include "store/node/handlers/runtime_handlers.h"
+#include "store/runtimes/runtime_handlers.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 

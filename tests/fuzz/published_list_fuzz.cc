@@ -10,7 +10,7 @@
 
 #include "bindings/cli/published_list.h"
 #include "store/base/sha256.h"
-#include "store/engine/database/uuid.h"
+#include "store/disk/uuid.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/streaming/stream_url.h"
+#include "store/streams/stream_url.h"
 #include "waybill/limits.h"
 #include "waybill/values.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/streaming/streaming_plan.h"
+#include "store/streams/streaming_plan.h"
 #include "waybill/values.h"
 
 namespace {

@@ -11,7 +11,6 @@
 
 #include "migrations/kubelet/kubelet_records.h"
 #include "runtime/files/documents.h"
-#include "store/api/maintenance.h"
 #include "store/base/image_name.h"
 #include "store/base/options.h"
 #include "store/base/platform.h"
@@ -19,7 +18,8 @@
 #include "store/base/timestamp.h"
 #include "store/base/words.h"
 #include "store/images/judge.h"
-#include "store/node/userns/pool.h"
+#include "store/maintenance.h"
+#include "store/pods/pool.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/node_store.h"
 #include "tests/support/rows.h"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
+#include "store/maintenance.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/model/history.h"

@@ -1,9 +1,9 @@
 // The steps of a history that begin a new process.
 
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
 #include "store/base/words.h"
+#include "store/maintenance.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/model/history.h"

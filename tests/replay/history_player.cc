@@ -71,11 +71,11 @@
 #include <utility>
 #include <vector>
 
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
 #include "store/base/words.h"
 #include "store/images/retire.h"
+#include "store/maintenance.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/replay/userns_calls.h"

@@ -5,8 +5,8 @@
 
 #include <mutex>
 
-#include "store/api/maintenance.h"
 #include "store/base/policy.h"
+#include "store/maintenance.h"
 #include "tests/simulation/machine.h"
 #include "tests/simulation/node_life.h"
 

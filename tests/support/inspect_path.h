@@ -10,7 +10,7 @@
 #include <string>
 
 #include "store/base/files.h"
-#include "store/engine/recovery/inspect.h"
+#include "store/opening/inspect.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 

@@ -14,7 +14,7 @@
 #include "store/base/options.h"
 #include "store/base/try.h"
 #include "store/base/words.h"
-#include "store/node/facade/node_store.h"
+#include "store/calls/node_store.h"
 #include "waybill/calls.h"
 #include "waybill/values.h"
 

@@ -8,7 +8,7 @@
 
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/options.h"
-#include "store/engine/recovery/witness.h"
+#include "store/opening/witness.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/node_store.h"

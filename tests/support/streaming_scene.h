@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "store/base/options.h"
-#include "store/streaming/streaming_store.h"
+#include "store/calls/streaming_store.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"

@@ -13,7 +13,7 @@
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
-#include "store/engine/database/tables.h"
+#include "store/disk/tables.h"
 #include "store/images/image_row.h"
 #include "waybill/limits.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
+#include "store/maintenance.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/node_store.h"

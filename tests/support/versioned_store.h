@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
+#include "store/maintenance.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/node_store.h"

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "store/engine/database/envelope.h"
-#include "store/engine/trust/trust_journal.h"
+#include "store/disk/envelope.h"
+#include "store/disk/trust_journal.h"
+#include "store/images/other_rows.h"
 #include "store/images/pull_row.h"
 #include "store/images/shown.h"
-#include "store/node/records/typed_tables.h"
 
 namespace waybill::testing {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "store/base/options.h"
-#include "store/engine/database/header.h"
-#include "store/engine/database/tables.h"
+#include "store/disk/header.h"
+#include "store/disk/tables.h"
 #include "tests/support/raw_lmdb.h"
 #include "waybill/values.h"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/engine/lmdb/check/page_check.h"
+#include "store/disk/page_walk/page_check.h"
 #include "tests/support/raw_lmdb.h"
 
 namespace waybill::testing {

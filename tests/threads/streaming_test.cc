@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/streaming/streaming_store.h"
+#include "store/calls/streaming_store.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/streaming_scene.h"
 

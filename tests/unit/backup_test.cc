@@ -11,8 +11,8 @@
 #include <set>
 #include <string>
 
-#include "store/api/maintenance.h"
-#include "store/engine/recovery/inspect.h"
+#include "store/maintenance.h"
+#include "store/opening/inspect.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"
 #include "tests/support/in_threads.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "store/base/policy.h"
-#include "store/node/handlers/runtime_handlers.h"
+#include "store/runtimes/runtime_handlers.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/metrics.h"

@@ -1,6 +1,6 @@
 // The database: who may write, what commits share, what readers hold.
 
-#include "store/engine/database/committer.h"
+#include "store/disk/committer.h"
 
 #include <lmdb.h>
 
@@ -20,14 +20,14 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/engine/database/reader_pool.h"
-#include "store/engine/database/uuid.h"
-#include "store/engine/recovery/open_store.h"
-#include "store/engine/recovery/owner_lock.h"
+#include "store/disk/reader_pool.h"
+#include "store/disk/uuid.h"
 #include "store/images/in_flight.h"
+#include "store/images/other_rows.h"
 #include "store/images/pull.h"
-#include "store/node/records/typed_tables.h"
-#include "store/node/upkeep/node_product.h"
+#include "store/opening/node_product.h"
+#include "store/opening/open_store.h"
+#include "store/opening/owner_lock.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/in_threads.h"
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
 BOOST_AUTO_TEST_SUITE_END()
 
 // An owner's reader slots keep their snapshot until the next commit
-// (store/engine/database/reader_pool.h).
+// (store/disk/reader_pool.h).
 BOOST_AUTO_TEST_SUITE(kept_snapshot)
 
 namespace {

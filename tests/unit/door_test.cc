@@ -1,7 +1,7 @@
 // What Store, Library and Streams add to what is below them: calls by name, checked parameters, and
 // changes that are refused as a whole. serve_test.cc compares each call of a store in all its ways.
 
-#include "store/api/door.h"
+#include "store/door.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "store/api/opening.h"
+#include "store/open_options.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"

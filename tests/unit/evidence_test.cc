@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "migrations/kubelet/kubelet_records.h"
-#include "store/api/maintenance.h"
 #include "store/base/image_spellings.h"
+#include "store/maintenance.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/known_images.h"
 #include "tests/support/kubelet_dir.h"

@@ -8,7 +8,7 @@
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
-#include "store/engine/database/tables.h"
+#include "store/disk/tables.h"
 #include "waybill/limits.h"
 
 BOOST_AUTO_TEST_SUITE(image_row)

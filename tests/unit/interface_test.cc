@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/api/door.h"
+#include "store/door.h"
 #include "waybill/store.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "store/api/maintenance.h"
-#include "store/engine/lmdb/version.h"
+#include "store/disk/lmdb/version.h"
+#include "store/maintenance.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"

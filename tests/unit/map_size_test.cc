@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
-#include "store/engine/database/store_txn.h"
+#include "store/disk/store_txn.h"
+#include "store/maintenance.h"
 #include "tests/support/draw.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/node_store.h"

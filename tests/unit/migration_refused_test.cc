@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "store/api/maintenance.h"
+#include "store/maintenance.h"
 #include "tests/support/child_process.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "store/api/maintenance.h"
 #include "store/base/files.h"
-#include "store/engine/database/tables.h"
-#include "store/engine/lmdb/check/page_check.h"
-#include "store/engine/recovery/witness.h"
+#include "store/disk/page_walk/page_check.h"
+#include "store/disk/tables.h"
+#include "store/maintenance.h"
+#include "store/opening/witness.h"
 #include "tests/support/child_process.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"

@@ -23,7 +23,7 @@
 #include "store/base/image_spellings.h"
 #include "store/base/platform.h"
 #include "store/base/timestamp.h"
-#include "store/node/userns/pool.h"
+#include "store/pods/pool.h"
 #include "tests/support/allocations.h"
 #include "tests/support/as_json.h"
 #include "tests/support/draw.h"

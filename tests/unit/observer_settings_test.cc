@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "store/api/maintenance.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
 #include "store/door/settings.h"
 #include "store/door/values.h"
+#include "store/maintenance.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "store/base/words.h"
+#include "store/images/pull_error.h"
 #include "store/images/pull_row.h"
-#include "store/node/pulls/pull_error.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"

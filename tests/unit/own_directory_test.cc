@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "migrations/kubelet/kubelet_file.h"
-#include "store/api/maintenance.h"
 #include "store/base/files.h"
 #include "store/base/options.h"
-#include "store/engine/recovery/new_database.h"
-#include "store/engine/recovery/store_files.h"
-#include "store/streaming/streaming_store.h"
+#include "store/calls/streaming_store.h"
+#include "store/maintenance.h"
+#include "store/opening/new_database.h"
+#include "store/opening/store_files.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"

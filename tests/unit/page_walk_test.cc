@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <optional>
 
-#include "store/engine/lmdb/check/page_check.h"
+#include "store/disk/page_walk/page_check.h"
 #include "tests/support/draw.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"

@@ -1,6 +1,6 @@
 // What decisions go by: a policy, and places that are remembered.
 
-#include "store/engine/database/places.h"
+#include "store/disk/places.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(equals_a_plain_search) {
 BOOST_AUTO_TEST_SUITE_END()
 
 // A decision never uses a place that a reader slot remembered of another snapshot, key or store
-// (store/engine/database/places.h).
+// (store/disk/places.h).
 BOOST_AUTO_TEST_SUITE(places)
 
 namespace {

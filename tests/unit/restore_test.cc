@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "store/api/maintenance.h"
-#include "store/engine/recovery/witness.h"
+#include "store/maintenance.h"
+#include "store/opening/witness.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"

@@ -11,7 +11,7 @@
 
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/options.h"
-#include "store/engine/database/clocks.h"
+#include "store/disk/clocks.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"

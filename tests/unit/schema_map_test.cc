@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "store/engine/database/envelope.h"
-#include "store/engine/database/tables.h"
+#include "store/disk/envelope.h"
+#include "store/disk/tables.h"
 #include "tests/support/temp_dir.h"
 
 BOOST_AUTO_TEST_SUITE(schema_map)

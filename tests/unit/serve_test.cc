@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "store/api/door.h"
+#include "store/door.h"
 #include "store/owner_socket/request.h"
 #include "tests/support/child_process.h"
 #include "tests/support/draw.h"

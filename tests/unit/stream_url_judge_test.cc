@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/streaming/stream_url.h"
+#include "store/streams/stream_url.h"
 #include "tests/support/draw.h"
 #include "waybill/values.h"
 

@@ -1,6 +1,6 @@
 // Addresses and rates of streams.
 
-#include "store/streaming/stream_url.h"
+#include "store/streams/stream_url.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 // Every cell of KEP-1558's table, every step of its rollout plan and every breakage that it names,
 // as the released sources have them; and how settings are read.
 
-#include "store/streaming/streaming_plan.h"
+#include "store/streams/streaming_plan.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "store/base/words.h"
-#include "store/streaming/streaming_facts.h"
+#include "store/streams/streaming_facts.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "waybill/values.h"
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(redirects_are_validated) {
 }
 
 // KEP-1558, "Rollout Plan", of a node and a control plane of the same release, and where the
-// releases differ from it (store/streaming/streaming_facts.h).
+// releases differ from it (store/streams/streaming_facts.h).
 BOOST_AUTO_TEST_CASE(steps_of_the_rollout) {
   struct Step {
     std::uint32_t minor;

@@ -19,14 +19,14 @@
 #include <utility>
 #include <vector>
 
-#include "store/api/maintenance.h"
 #include "store/base/metrics.h"
 #include "store/base/options.h"
 #include "store/base/words.h"
-#include "store/engine/database/commit_mark.h"
-#include "store/engine/recovery/open_store.h"
-#include "store/streaming/streaming_row.h"
-#include "store/streaming/streaming_store.h"
+#include "store/calls/streaming_store.h"
+#include "store/disk/commit_mark.h"
+#include "store/maintenance.h"
+#include "store/opening/open_store.h"
+#include "store/streams/streaming_row.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/node_store.h"

@@ -1,6 +1,6 @@
 // What an owner writes of what it does (NodeStoreOptions::trace).
 
-#include "store/node/facade/trace_writer.h"
+#include "store/base/trace_writer.h"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

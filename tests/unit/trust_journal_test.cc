@@ -1,6 +1,6 @@
 // The journal of distrust: which entries are in force, and how it stays bounded.
 
-#include "store/engine/trust/trust_journal.h"
+#include "store/disk/trust_journal.h"
 
 #include <boost/test/unit_test.hpp>
 #include <random>

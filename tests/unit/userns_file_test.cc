@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "store/node/userns/pool.h"
+#include "store/pods/pool.h"
 #include "tests/support/draw.h"
 #include "tests/support/mutation.h"
 #include "tests/support/temp_dir.h"

@@ -6,11 +6,11 @@
 #include <set>
 #include <string>
 
-#include "store/api/maintenance.h"
-#include "store/engine/database/committer.h"
-#include "store/engine/recovery/open_store.h"
-#include "store/node/upkeep/node_product.h"
-#include "store/node/userns/host_ids.h"
+#include "store/disk/committer.h"
+#include "store/maintenance.h"
+#include "store/opening/node_product.h"
+#include "store/opening/open_store.h"
+#include "store/pods/host_ids.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "store/base/options.h"
-#include "store/node/userns/pool.h"
+#include "store/pods/pool.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/node_store.h"
 #include "tests/support/userns_store.h"

@@ -1,0 +1,18 @@
+// For the guard (../../guard/) alone. The public API takes over a kubelet's directory, and goes
+// back to it, as a whole and while no kubelet runs. The guard follows single files that a kubelet
+// is changing:
+//
+//   what a record or an intent says, and the forms of those that waybill writes   kubelet_file.h
+//   whether somebody else may have written them                                   kubelet_places.h
+//   what a pod's ID mappings say                                                  userns_file.h
+//   where a kubelet with waybill inside has its witness (WitnessIn)               gap.h
+
+#ifndef WAYBILL_STORE_FOR_THE_GUARD_H_
+#define WAYBILL_STORE_FOR_THE_GUARD_H_
+
+#include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet/kubelet_places.h"
+#include "migrations/kubelet/userns_file.h"
+#include "store/images/gap.h"
+
+#endif  // WAYBILL_STORE_FOR_THE_GUARD_H_
