@@ -41,12 +41,12 @@ Result<void> Rename(const std::filesystem::path& from, const std::filesystem::pa
 bool IsLaterFormat(const std::string& content) {
   std::map<std::string, internal::JsonText> fields;
   if (!internal::ReadForeign(content, kMaxRecordFileBytes, fields)) return false;
-  const std::string_view version = fields["apiVersion"].text;
+  std::string version;
+  if (!internal::ReadForeign(fields["apiVersion"].text, kMaxRecordFileBytes, version)) return false;
   if (!fields["kind"].text.starts_with('"')) return false;
   if (fields.contains("closedByWaybill")) return false;
-  if (!version.starts_with("\"kubelet.config.k8s.io/")) return false;
-  if (version != "\"kubelet.config.k8s.io/v1alpha1\"" &&
-      version != "\"kubelet.config.k8s.io/v1beta1\"") {
+  if (!version.starts_with("kubelet.config.k8s.io/")) return false;
+  if (version != "kubelet.config.k8s.io/v1alpha1" && version != "kubelet.config.k8s.io/v1beta1") {
     return true;
   }
   return std::ranges::any_of(fields, [](const auto& member) {

@@ -157,14 +157,13 @@ Result<void> ReadSecret(std::string_view json, Registries& out) {
   return WrongAt("data", "neither this nor stringData has " + QuoteForMessage(type->key));
 }
 
-// A non-empty auth replaces username and password.
-AuthConfig ConfigOf(const AuthEntry& entry) {
-  AuthConfig auth{.email = entry.email};
+// A non-empty auth replaces username and password. In place: moving leaves short strings behind.
+void Fill(const AuthEntry& entry, AuthConfig& auth) {
+  auth.email = entry.email;
   const std::string_view pair = entry.auth ? entry.auth->pair.text : std::string_view();
   const std::size_t colon = pair.find(':');
   auth.username = colon == std::string::npos ? entry.username.text : pair.substr(0, colon);
   auth.password = colon == std::string::npos ? entry.password.text : pair.substr(colon + 1);
-  return auth;
 }
 
 }  // namespace
@@ -183,7 +182,11 @@ Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try 
   std::vector<RegistryAuth> list;
   // Growing would leave copies of short strings behind.
   list.reserve(registries.size());
-  for (const auto& [registry, entry] : registries) list.push_back({registry, ConfigOf(entry)});
+  for (const auto& [registry, entry] : registries) {
+    RegistryAuth& one = list.emplace_back();
+    one.registry = registry;
+    Fill(entry, one.auth);
+  }
   return list;
 } catch (...) {
   return internal::Caught();
@@ -198,7 +201,8 @@ Result<std::optional<std::vector<internal::RegistryHash>>> internal::HashPullSec
   if (type == nullptr || !TRY(ReadPayload(secret, *type, registries))) return std::nullopt;
   std::vector<RegistryHash> hashed;
   for (const auto& [registry, entry] : registries) {
-    AuthConfig auth = ConfigOf(entry);
+    AuthConfig auth;
+    Fill(entry, auth);
     auto hash = HashCredentials(auth);
     Wipe(auth.username);
     Wipe(auth.password);

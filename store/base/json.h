@@ -9,6 +9,7 @@
 #ifndef WAYBILL_STORE_BASE_JSON_H_
 #define WAYBILL_STORE_BASE_JSON_H_
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <concepts>
@@ -26,9 +27,10 @@ namespace waybill::internal {
 // Levels of what goes in and out of the store; other documents have waybill::kMaxJsonDepth.
 inline constexpr int kMaxJsonDepth = 16;
 // The elements of lists and maps take at most so many bytes of memory for each byte of the text,
-// and some for short texts. What a list holds in reserve comes on top.
+// and some for short texts; never more than the last. What a list holds in reserve comes on top.
 inline constexpr std::size_t kMemoryPerByte = 16;
 inline constexpr std::size_t kMemoryOfAnyText = std::size_t{64} << 10;
+inline constexpr std::size_t kMostMemory = std::size_t{1} << 30;
 
 class JsonWriter {
  public:
@@ -96,7 +98,7 @@ class JsonReader {
   // `max_depth`: at most waybill::kMaxJsonDepth.
   explicit JsonReader(std::string_view text, int max_depth = kMaxJsonDepth)
       : text_(text),
-        memory_(text.size() * kMemoryPerByte + kMemoryOfAnyText),
+        memory_(std::min(text.size() * kMemoryPerByte + kMemoryOfAnyText, kMostMemory)),
         max_depth_(max_depth) {}
 
   // After the first problem all functions return false.
