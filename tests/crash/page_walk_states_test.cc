@@ -149,6 +149,46 @@ BOOST_AUTO_TEST_CASE(a_failed_meta_write_is_sound_but_its_header_is_ahead) {
   }
 }
 
+// One flipped bit of the newer ID can leave a valid pair and undo a commit. Only the header shows
+// it.
+BOOST_AUTO_TEST_CASE(a_flipped_bit_in_a_transaction_id) {
+  RawChanger changer(12, {""}, {});
+  HeaderStore store;
+  StateFile state;
+  for (int i = 0; i < 10; ++i) store.Commit(changer);
+  unsigned silent = 0;
+  for (int i = 0; i < 8; ++i) {
+    const std::uint64_t id = store.Commit(changer);
+    const std::string sound = store.Bytes();
+    for (std::uint64_t which = 0; which < 2; ++which) {
+      for (std::size_t bit = 0; bit < 64; ++bit) {
+        std::string bytes = sound;
+        FlipBit(bytes, FieldOf(which, offsetof(internal::MetaRecord, txn_id)) * 8 + bit);
+        state.Set(bytes);
+        const auto result = state.Walk().result;
+        if (!result.sound) continue;
+        ++silent;
+        BOOST_TEST(state.HeaderId(static_cast<int>(which)) != result.meta[which].txn_id);
+        BOOST_TEST(state.HeaderId(static_cast<int>(which)) == (which == id % 2 ? id : id - 1));
+      }
+    }
+  }
+  BOOST_TEST(silent > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_tree_that_has_another_depth_than_its_record_is_damage) {
+  RawChanger changer(14, {""}, {});
+  HeaderStore store;
+  StateFile state;
+  std::uint64_t id = 0;
+  for (int i = 0; i < 20; ++i) id = store.Commit(changer);
+  std::string bytes = store.Bytes();
+  ++bytes[FieldOf(
+      id % 2, offsetof(internal::MetaRecord, main_tree) + offsetof(internal::TreeRecord, depth))];
+  state.Set(bytes);
+  BOOST_TEST(!state.Walk().result.sound);
+}
+
 // Numbers that a hostile file may claim must cost neither memory nor time.
 BOOST_AUTO_TEST_CASE(a_hostile_last_page_or_count_is_refused_cheaply) {
   RawChanger changer(15, {""}, {});
