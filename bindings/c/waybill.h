@@ -154,7 +154,7 @@ typedef struct waybill_store waybill_store;
  *   "create"            false: a store that is missing is WAYBILL_NOT_FOUND
  *   "migrate"           false: a store of an older schema is WAYBILL_OLDER_SCHEMA
  *   "skipUnreadable"    true: what the disk refuses to read counts as damaged
- *   "continuesPulls"    true: pulls of the process before are this one's
+ *   "continuesPulls"    true: pulls of the process before are this one's, in the store's mode
  *   "allowUntestedLmdb" true: also with a version of LMDB that was not tested
  *   "allowEmpty"        true: empty lists of images and runtimes are meant
  *   "manualClock"       true: for tests, see waybill_set_time

@@ -63,7 +63,9 @@ struct OpenOptions {
   bool create = true;
   bool migrate = true;           // take an older schema to the newest, after a backup
   bool skip_unreadable = false;  // what the disk refuses to read counts as damaged
-  bool continues_pulls = false;  // pulls of the process before are this one's
+  // Pulls of the process before are this one's. Another mode than the store's is kInvalidArgument;
+  // the other settings become the store's, as at each opening.
+  bool continues_pulls = false;
   bool allow_untested_lmdb = false;
   bool allow_empty = false;  // empty images and runtimes are meant
   Progress progress = {};    // false stops: kInterrupted
