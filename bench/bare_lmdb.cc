@@ -28,14 +28,20 @@ std::string_view TextOf(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
 
-// Calls `take(cursor, key, value)` for each entry.
+// Intents lie in the main table, behind the names, as waybill's do.
+internal::Key16 FirstKeyOf(Table table) {
+  return table == Table::kIntents ? internal::FirstKeyOf(internal::kInMain) : internal::Key16();
+}
+
+// Calls `take(cursor, key, value)` for each entry from `first` on.
 template <typename Take>
-void ForEach(MDB_txn* txn, MDB_dbi table, const Take& take) {
+void ForEach(MDB_txn* txn, MDB_dbi table, const internal::Key16& first, const Take& take) {
   MDB_cursor* cursor = nullptr;
   Check(mdb_cursor_open(txn, table, &cursor), "open a cursor");
-  MDB_val key{};
+  MDB_val key = lmdb::ToVal(first.span());
   MDB_val value{};
-  while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == MDB_SUCCESS) {
+  int rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+  for (; rc == MDB_SUCCESS; rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
     take(cursor, key, TextOf(value));
   }
   mdb_cursor_close(cursor);
@@ -99,11 +105,9 @@ void BareLmdb::Open() {
   const unsigned flags = MDB_NOTLS | (flushes_ == Flushes::kOnce ? unsigned{MDB_NOSYNC} : 0U);
   Check(mdb_env_open(env_, directory_.c_str(), flags, 0600), "open");
   Transaction tables(env_, is_new ? 0 : MDB_RDONLY);
-  for (const auto& [table, kept] :
-       {std::pair(internal::Table::kImages, &records_), {internal::Table::kIntents, &intents_}}) {
-    Check(mdb_dbi_open(tables.get(), SpecOf(table).name, is_new ? MDB_CREATE : 0, kept),
-          "open a table");
-  }
+  const char* const images = SpecOf(internal::Table::kImages).name;
+  Check(mdb_dbi_open(tables.get(), images, is_new ? MDB_CREATE : 0, &records_), "open a table");
+  Check(mdb_dbi_open(tables.get(), nullptr, 0, &intents_), "open a table");
   tables.Commit();
   if (flushes_ == Flushes::kOnce && !is_new) MakeRoom();
   Check(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &reader_), "begin");
@@ -147,6 +151,7 @@ void BareLmdb::Write(const std::vector<Change>& changes) {
   Transaction write(env_);
   for (const Change& change : changes) {
     XXH128_canonical_t hash = BareKey(change.identity, seed_);
+    hash.digest[0] |= static_cast<unsigned char>(FirstKeyOf(change.table).bytes[0]);
     MDB_val key{sizeof hash.digest, hash.digest};
     MDB_val value = ToVal(change.value);
     const MDB_dbi table = TableOf(change.table);
@@ -163,11 +168,12 @@ std::size_t BareLmdb::ReopenAndScan() {
   std::size_t entries = 0;
   std::size_t sum = 0;
   Transaction read(env_, MDB_RDONLY);
-  for (const MDB_dbi table : {records_, intents_}) {
-    ForEach(read.get(), table, [&](MDB_cursor*, MDB_val&, std::string_view value) {
-      ++entries;
-      sum += static_cast<unsigned char>(value.front());
-    });
+  for (const Table table : {Table::kRecords, Table::kIntents}) {
+    ForEach(read.get(), TableOf(table), FirstKeyOf(table),
+            [&](MDB_cursor*, MDB_val&, std::string_view value) {
+              ++entries;
+              sum += static_cast<unsigned char>(value.front());
+            });
   }
   return sum == 0 ? 0 : entries;
 }
@@ -176,7 +182,7 @@ std::size_t BareLmdb::RewriteRecords() {
   Transaction write(env_);
   std::size_t values = 0;
   std::string copy;
-  ForEach(write.get(), records_, [&](MDB_cursor* cursor, MDB_val& key, std::string_view value) {
+  ForEach(write.get(), records_, {}, [&](MDB_cursor* cursor, MDB_val& key, std::string_view value) {
     copy = value;
     MDB_val same = ToVal(copy);
     Check(mdb_cursor_put(cursor, &key, &same, MDB_CURRENT), "put");
@@ -189,7 +195,7 @@ std::size_t BareLmdb::RewriteRecords() {
 std::vector<std::string> BareLmdb::Values(Table table) {
   std::vector<std::string> values;
   Transaction read(env_, MDB_RDONLY);
-  ForEach(read.get(), TableOf(table),
+  ForEach(read.get(), TableOf(table), FirstKeyOf(table),
           [&](MDB_cursor*, MDB_val&, std::string_view value) { values.emplace_back(value); });
   return values;
 }

@@ -72,7 +72,7 @@ class BareLmdb {
   MDB_env* env_ = nullptr;
   MDB_txn* reader_ = nullptr;  // reset between lookups
   MDB_dbi records_ = 0;
-  MDB_dbi intents_ = 0;
+  MDB_dbi intents_ = 0;  // the main table
 };
 
 }  // namespace waybill::bench

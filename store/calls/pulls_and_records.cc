@@ -596,13 +596,12 @@ Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
     const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
     if (!handler) return impl_->Unreadable("the runtime handlers");
     const auto find = [&] {
-      return snapshot.FindWithPrefix(
-          Table::kIntents, internal::IntentKey(copy.image, PullId{}, snapshot.seed()),
-          internal::kImageKeyBytes, [&](Payload payload) {
-            const internal::IntentView intent = internal::ViewIntent(payload);
-            return !intent.anything && intent.image == copy.image &&
-                   intent.runtime_handler == *handler;
-          });
+      return snapshot.FindPull(internal::IntentKey(copy.image, PullId{}, snapshot.seed()),
+                               [&](Payload payload) {
+                                 const internal::IntentView intent = internal::ViewIntent(payload);
+                                 return !intent.anything && intent.image == copy.image &&
+                                        intent.runtime_handler == *handler;
+                               });
     };
     Lookup found = find();
     if (found == Lookup::kDamaged && snapshot.Refresh()) found = find();

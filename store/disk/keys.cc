@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "store/disk/tables.h"
+
 namespace waybill::internal {
 
 Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
@@ -19,8 +21,9 @@ Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha25
 
 Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed) {
   Key16 key;
-  PutBigEndian(XXH3_64bits_withSeed(image.data(), image.size(), seed), key.bytes.data());
-  PutBigEndian(pull.value, key.bytes.data() + 8);
+  PutBigEndian(~pull.value, key.bytes.data());
+  key.bytes[0] |= kPullBit;
+  PutBigEndian(XXH3_64bits_withSeed(image.data(), image.size(), seed), key.bytes.data() + 8);
   return key;
 }
 

@@ -4,8 +4,6 @@
 //   default,
 //                      the last 4 bytes XOR a hash of its name. An image's copies lie side by side,
 //                      so "was it pulled for any handler" is one seek
-//   pull-intents---1   XXH3-64 of the image string, then the pull's ID, big-endian. The pulls of a
-//                      string lie side by side, the oldest first
 //   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
 //   observed-preload   XXH3-128 of the image ref
 //   imported-files-1   XXH3-128 of the path below image_manager/
@@ -13,7 +11,8 @@
 //   revocations----1   XXH3-128 of the kind and three parts, each after its length
 //   streaming-tokens   the first 16 bytes of the token's SHA-256. Not hashed: tokens are random
 //   host-ids-------1   XXH3-128 of the pod UID
-//   main table         a fixed name of 16 bytes
+//   main table         a fixed name of 16 bytes; of an open pull its ID, every bit turned, and
+//                      XXH3-64 of its image string. The highest bit is set, which names have not
 //
 // All hashes are seeded with Identity.hash_seed and written big-endian, as XXH128_canonical does.
 
@@ -33,10 +32,7 @@ namespace waybill::internal {
 Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
                     std::uint64_t seed);
 
-// The pulls of one image string share the first bytes of their keys.
-inline constexpr std::size_t kImageKeyBytes = 8;
-
-// Those of one image string share their first kImageKeyBytes; with ID 0 it is the lowest of them.
+// See AreOfOneImage.
 Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed);
 
 }  // namespace waybill::internal

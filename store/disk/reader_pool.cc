@@ -241,14 +241,16 @@ MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
 
 bool ReaderPool::Lease::ForEach(const TableSpec& spec, FunctionRef<void(Payload)> visit) const {
   bool is_sound = true;
-  const int rc = lmdb::ForEach(txn(), dbi(spec.table), {}, [&](lmdb::Bytes key, Value value) {
-    is_sound = key.size() == sizeof(Key16);
-    if (!is_sound) return false;
-    Payload payload;
-    OpenValue(spec, Key16::From(key.first<16>()), value, payload);
-    visit(payload);
-    return true;
-  });
+  const Key16 first = FirstKeyOf(spec.table);
+  const int rc =
+      lmdb::ForEach(txn(), dbi(spec.table), first.span(), [&](lmdb::Bytes key, Value value) {
+        is_sound = key.size() == sizeof(Key16);
+        if (!is_sound) return false;
+        Payload payload;
+        OpenValue(spec, Key16::From(key.first<16>()), value, payload);
+        visit(payload);
+        return true;
+      });
   return is_sound && rc == MDB_SUCCESS;
 }
 
@@ -280,10 +282,36 @@ Lookup ReaderPool::Lease::FindWithPrefix(Table table, const Key16& first, std::s
   return Lookup::kAbsent;
 }
 
+Lookup ReaderPool::Lease::FindPull(const Key16& of_image, FunctionRef<bool(Payload)> is_it) const {
+  MDB_cursor* const cursor = CursorOn(kInMain);
+  if (cursor == nullptr) return Lookup::kDamaged;
+  const Key16 first = FirstKeyOf(kInMain);
+  lmdb::Bytes at = first.span();
+  lmdb::Bytes value;
+  int rc = lmdb::CursorGet(cursor, &at, &value, MDB_SET_RANGE);
+  for (; rc == MDB_SUCCESS && at.size() == sizeof(Key16);
+       rc = lmdb::CursorGet(cursor, &at, &value, MDB_NEXT)) {
+    const Key16 key = Key16::From(at.first<16>());
+    if (!AreOfOneImage(key, of_image)) continue;
+    Payload payload;
+    if (!OpenValue(SpecOf(kInMain), key, value, payload)) return Lookup::kDamaged;
+    if (is_it(payload)) return Lookup::kFound;
+  }
+  return rc == MDB_NOTFOUND && CountIsTrue(kInMain) ? Lookup::kAbsent : Lookup::kDamaged;
+}
+
+std::optional<std::uint64_t> ReaderPool::Lease::EntriesOf(Table table) const {
+  if (!LiesInMain(table)) return lmdb::EntriesOf(txn(), main_dbi(), SpecOf(table).name);
+  MDB_stat stat{};
+  const std::size_t names = pool_->handles_.NamesInMain();
+  if (mdb_stat(txn(), main_dbi(), &stat) != MDB_SUCCESS || stat.ms_entries < names) return {};
+  return stat.ms_entries - names;
+}
+
 bool ReaderPool::Lease::CountIsTrue(Table table) const {
   const std::uint32_t bit = std::uint32_t{1} << Index(table);
   if (remembers() && (slot_->counts_proven & bit) != 0) return true;
-  const auto entries = lmdb::EntriesOf(txn(), main_dbi(), SpecOf(table).name);
+  const auto entries = EntriesOf(table);
   if (!entries || *entries != state().digest(table).count) return false;
   if (remembers()) slot_->counts_proven |= bit;
   return true;

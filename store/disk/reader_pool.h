@@ -92,6 +92,8 @@ class ReaderPool {
     // nothing once the slot has its cursor.
     Lookup FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
                           FunctionRef<bool(Payload)> is_it) const;
+    // Whether `is_it` accepts an open pull of that key's image. Reads the keys of all.
+    Lookup FindPull(const Key16& of_image, FunctionRef<bool(Payload)> is_it) const;
     // Not for decisions. A value that does not verify comes as an empty payload. False: LMDB
     // failed.
     bool ForEach(const TableSpec& spec, FunctionRef<void(Payload)> visit) const;
@@ -105,6 +107,8 @@ class ReaderPool {
     bool Load();
     // Whether what is found may be remembered.
     bool remembers() const { return slot_->cached_txn_id != 0; }
+    // nullopt: it is missing, or LMDB failed.
+    std::optional<std::uint64_t> EntriesOf(Table table) const;
     // Lives as long as the slot. nullptr: LMDB failed.
     MDB_cursor* CursorOn(Table table) const;
 

@@ -50,6 +50,10 @@ int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHan
     if (rc != MDB_SUCCESS) return rc;
     if (!SchemaOf(schema_version).has(spec)) continue;
     MDB_dbi& handle = handles.tables[Index(spec.table)];
+    if (LiesInMain(spec.table)) {
+      handle = handles.main;
+      continue;
+    }
     rc = mdb_dbi_open(txn, spec.name, create ? unsigned{MDB_CREATE} : 0U, &handle);
     if (rc == MDB_SUCCESS) rc = mdb_set_compare(txn, handle, CompareKeys);
   }
@@ -87,9 +91,11 @@ Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) cons
   return std::optional<Payload>(opened.payload);
 }
 
-Result<void> StoreTxn::Recount(MDB_dbi dbi, TableDigest& digest) const {
+Result<void> StoreTxn::Recount(std::optional<Table> table, TableDigest& digest) const {
   digest = {};
-  const int rc = lmdb::ForEach(context_.txn, dbi, {}, [&](lmdb::Bytes, Value value) {
+  const MDB_dbi dbi = table ? context_.handles->of(*table) : context_.handles->main;
+  const Key16 first = table ? FirstKeyOf(*table) : Key16();
+  const int rc = lmdb::ForEach(context_.txn, dbi, first.span(), [&](lmdb::Bytes, Value value) {
     // Damaged values count with the checksum that they carry.
     if (value.size() >= kEnvelopeBytes) digest.Add(StoredChecksum(value));
     return true;
@@ -181,7 +187,7 @@ Result<bool> StoreTxn::Store(std::optional<Table> table, TableDigest& digest, co
   dirty_ = true;
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
   if (recount) {
-    TRY(Recount(dbi, digest));
+    TRY(Recount(table, digest));
   } else {
     digest.Add(StoredChecksum(value));
   }
@@ -221,28 +227,38 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   const bool recount = !TakeOut(key, lmdb::FromVal(old), digest);
   dirty_ = true;
   Touch(table, 0);
-  MDB_stat stat{};
-  rc = mdb_stat(context_.txn, dbi, &stat);
-  // The last value: mdb_del would copy the page first, and write the copy, though it is then free.
-  // The table of pull intents is emptied by each pull that ends alone.
-  if (rc == MDB_SUCCESS) {
-    rc = stat.ms_entries == 1 ? mdb_drop(context_.txn, dbi, 0)
-                              : mdb_del(context_.txn, dbi, &k, nullptr);
-  }
+  rc = mdb_del(context_.txn, dbi, &k, nullptr);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
-  if (recount) TRY(Recount(dbi, digest));
+  if (recount) TRY(Recount(table, digest));
   return true;
 }
 
 Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
                                          Visitor visit) const {
+  const auto wanted = [&](const Key16& key) {
+    const bool has_prefix = std::memcmp(key.bytes.data(), first.bytes.data(), bytes) == 0;
+    return has_prefix ? Wanted::kYes : Wanted::kEnd;
+  };
+  return Visit(table, std::max(first, FirstKeyOf(table)), wanted, visit);
+}
+
+Result<void> StoreTxn::ForEachPull(const Key16& of_image, Visitor visit) const {
+  const auto wanted = [&](const Key16& key) {
+    return AreOfOneImage(key, of_image) ? Wanted::kYes : Wanted::kNo;
+  };
+  return Visit(kInMain, FirstKeyOf(kInMain), wanted, visit);
+}
+
+Result<void> StoreTxn::Visit(Table table, const Key16& first,
+                             FunctionRef<Wanted(const Key16&)> wanted, Visitor visit) const {
   if (!schema().has(table)) return {};
   const TableSpec& spec = SpecOf(table);
   Result<bool> goes_on = true;
   const auto see = [&](lmdb::Bytes key, Value value) {
     if (key.size() != sizeof(Key16)) return true;
     const Key16 k = Key16::From(key.first<16>());
-    if (std::memcmp(k.bytes.data(), first.bytes.data(), bytes) != 0) return false;
+    const Wanted is_wanted = wanted(k);
+    if (is_wanted != Wanted::kYes) return is_wanted == Wanted::kNo;
     const Opened opened = OpenEnvelope(k, value, spec.kind, schema().version(spec));
     goes_on = visit(k, opened.payload);
     return goes_on && *goes_on;

@@ -5,7 +5,9 @@
 
 #include <lmdb.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -29,6 +31,11 @@ struct TableHandles {
   std::array<MDB_dbi, kTableCount> tables{};
 
   MDB_dbi of(Table table) const { return tables[Index(table)]; }
+  // What the main table has beside open pulls.
+  std::size_t NamesInMain() const {
+    return kHeaderRecords + static_cast<std::size_t>(std::ranges::count_if(
+                                tables, [&](MDB_dbi one) { return one != 0 && one != main; }));
+  }
 };
 
 // LMDB's own order, as two numbers: a search compares some ten keys, and each would be a call of
@@ -108,6 +115,8 @@ class StoreTxn {
   }
   Result<void> ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
                                  Visitor visit) const;
+  // Open pulls of that key's image, the newest first. Reads the keys of all.
+  Result<void> ForEachPull(const Key16& of_image, Visitor visit) const;
 
   // Records of the main table. kIo also if there is no such record.
   Result<void> PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload);
@@ -119,6 +128,10 @@ class StoreTxn {
 
  private:
   Error LmdbError(int rc, std::string_view doing) const;
+  // Of the values from `first` on those whose key is `wanted`, until one ends it.
+  enum class Wanted : std::uint8_t { kYes, kNo, kEnd };
+  Result<void> Visit(Table table, const Key16& first, FunctionRef<Wanted(const Key16&)> wanted,
+                     Visitor visit) const;
   // kLimitExceeded: above kMaxValueBytes.
   Result<void> CheckSize(Payload payload) const;
   // Call before adding or enlarging a value of `bytes`. kStoreFull: there is no room.
@@ -131,7 +144,7 @@ class StoreTxn {
   // and it should be new.
   Result<bool> Store(std::optional<Table> table, TableDigest& digest, const Key16& key, Value value,
                      How how);
-  Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
+  Result<void> Recount(std::optional<Table> table, TableDigest& digest) const;
 
   // What was changed of a table, and its size before.
   struct Touched {

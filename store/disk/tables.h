@@ -52,7 +52,7 @@ enum class Kept : std::uint8_t {
 // A new table needs a value of Table, an entry in kTables and a function for its keys.
 struct TableSpec {
   Table table;
-  const char* name;  // 16 bytes, or LMDB would misalign the main table
+  const char* name;  // 16 bytes, or LMDB would misalign the main table; of open pulls for messages
   RecordKind kind;
   std::uint16_t since;  // the first schema version that has it
   // The schema version that its records have their form of. One of before it has records of its
@@ -100,6 +100,24 @@ constexpr bool SpecsAreInOrder() {
 }
 static_assert(SpecsAreInOrder());
 
+// Open pulls have no table of LMDB's. They lie in the main table, behind the names, the newest
+// first: whoever begins or ends a pull writes the page of the state, and mostly finds it there.
+inline constexpr Table kInMain = Table::kIntents;
+constexpr bool LiesInMain(Table table) { return table == kInMain; }
+// Names are ASCII, so the highest bit tells pulls from them.
+inline constexpr std::byte kPullBit{0x80};
+constexpr Key16 FirstKeyOf(Table table) {
+  Key16 first;
+  if (LiesInMain(table)) first.bytes[0] = kPullBit;
+  return first;
+}
+// The second half of a pull's key is a hash of its image string.
+inline bool AreOfOneImage(const Key16& pull, const Key16& other) {
+  constexpr std::size_t kHalf = sizeof(Key16) / 2;
+  return std::equal(pull.bytes.begin() + kHalf, pull.bytes.end(), other.bytes.begin() + kHalf);
+}
+
+inline constexpr std::size_t kHeaderRecords = 3;
 inline constexpr Key16 kIdentityKey = Key16::OfName("waybill-identity");
 inline constexpr Key16 kStateKey = Key16::OfName("waybill-state---");
 inline constexpr Key16 kTrustKey = Key16::OfName("waybill-trust---");

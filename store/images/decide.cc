@@ -70,9 +70,7 @@ Lookup FindAnyIntent(const ReaderPool::Lease& snapshot, const Question& question
     const IntentView intent = ViewIntent(payload);
     return !intent.anything && intent.image == question.image;
   };
-  return snapshot.FindWithPrefix(Table::kIntents,
-                                 IntentKey(question.image, PullId{}, snapshot.seed()),
-                                 kImageKeyBytes, matches);
+  return snapshot.FindPull(IntentKey(question.image, PullId{}, snapshot.seed()), matches);
 }
 
 // Whether the image was pulled for any runtime handler (KEP-4216). Then it does not pass for

@@ -89,16 +89,17 @@ Result<std::vector<UnresolvedPull>> FindOpenPulls(const StoreTxn& txn, std::stri
                                                   Brought brought) {
   std::vector<UnresolvedPull> pulls;
   if (txn.state().digest(Table::kIntents).count == 0) return pulls;
-  TRY(txn.ForEachWithPrefix(Table::kIntents, IntentKey(image, PullId{}, txn.seed()), kImageKeyBytes,
-                            [&](const Key16&, Payload payload) -> Result<bool> {
-                              auto pull = DecodeUnresolvedPull(payload);
-                              if (pull && !pull->anything && pull->image == image &&
-                                  pull->runtime_handler == runtime_handler &&
-                                  (pull->nothing_at != 0) == (brought == Brought::kNothing)) {
-                                pulls.push_back(std::move(*pull));
-                              }
-                              return true;
-                            }));
+  const Key16 of_image = IntentKey(image, PullId{}, txn.seed());
+  TRY(txn.ForEachPull(of_image, [&](const Key16&, Payload payload) -> Result<bool> {
+    auto pull = DecodeUnresolvedPull(payload);
+    if (pull && !pull->anything && pull->image == image &&
+        pull->runtime_handler == runtime_handler &&
+        (pull->nothing_at != 0) == (brought == Brought::kNothing)) {
+      pulls.push_back(std::move(*pull));
+    }
+    return true;
+  }));
+  std::ranges::reverse(pulls);
   return pulls;
 }
 

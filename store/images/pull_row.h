@@ -1,5 +1,4 @@
-// The table of pull intents: each is an open pull (waybill/values.h, schema/v2/pull_intent.fbs).
-// Those of one image string lie side by side, the oldest first.
+// Open pulls (waybill/values.h, schema/v2/pull_intent.fbs). They lie in the main table.
 
 #ifndef WAYBILL_STORE_IMAGES_PULL_ROW_H_
 #define WAYBILL_STORE_IMAGES_PULL_ROW_H_

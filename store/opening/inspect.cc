@@ -44,7 +44,7 @@ class ValueCheck final : public PageVisitor {
   void OnTable(std::string_view name, std::uint64_t) override {
     current_ = nullptr;
     for (const TableSpec& spec : kTables) {
-      if (name == spec.name) current_ = &spec;
+      if (name == spec.name && !LiesInMain(spec.table)) current_ = &spec;
     }
     if (current_ != nullptr) seen_[Index(current_->table)] = true;
     if (!name.empty() && (current_ == nullptr || !schema().has(*current_))) {
@@ -55,7 +55,9 @@ class ValueCheck final : public PageVisitor {
   void OnValue(std::string_view table, PageKey page_key, Value value) override {
     ++inspection_.values;
     const Key16 key = Key16::From(page_key);
-    if (table.empty()) {
+    if (table.empty() && key >= FirstKeyOf(kInMain)) {
+      OnRecord(SpecOf(kInMain), key, value);
+    } else if (table.empty()) {
       OnHeaderRecord(key, value);
     } else if (current_ != nullptr) {
       OnRecord(*current_, key, value);
@@ -75,7 +77,8 @@ class ValueCheck final : public PageVisitor {
 
   void CheckWhole() {
     for (const TableSpec& spec : kTables) {
-      if (schema().has(spec) && !seen_[Index(spec.table)]) Find("a table is missing");
+      const bool has_tree = schema().has(spec) && !LiesInMain(spec.table);
+      if (has_tree && !seen_[Index(spec.table)]) Find("a table is missing");
     }
     if (!inspection_.identity) Find("the identity record is missing or damaged");
     if (!trust_seen_) Find("the trust journal is missing or damaged");

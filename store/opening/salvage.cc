@@ -16,12 +16,9 @@ class Collector final : public PageVisitor {
 
   void OnValue(std::string_view name, PageKey page_key, Value value) override {
     const Key16 key = Key16::From(page_key);
-    if (name.empty()) {
-      OnHeaderRecord(key, value);
-      return;
-    }
+    if (name.empty() && key < FirstKeyOf(kInMain)) return OnHeaderRecord(key, value);
     for (const TableSpec& spec : kTables) {
-      if (name == spec.name) OnRecord(spec, key, value);
+      if (name == (LiesInMain(spec.table) ? "" : spec.name)) OnRecord(spec, key, value);
     }
   }
 

@@ -252,7 +252,17 @@ void Tamper(const fs::path& directory, const std::function<void(const RawTxn&)>&
 }
 
 void DeleteAll(const RawTxn& txn, Table table) {
-  CheckLmdb(mdb_drop(txn.get(), txn.Table(internal::SpecOf(table).name), 0), "empty a table");
+  if (!internal::LiesInMain(table)) {
+    CheckLmdb(mdb_drop(txn.get(), txn.Table(internal::SpecOf(table).name), 0), "empty a table");
+    return;
+  }
+  std::vector<std::string> keys;
+  txn.ForEach(txn.Table(""), [&](MDB_val key, MDB_val) { keys.emplace_back(ToText(key)); });
+  const internal::Key16 first = internal::FirstKeyOf(table);
+  std::erase_if(keys,
+                [&](const std::string& key) { return key < ToText(lmdb::ToVal(first.span())); });
+  BOOST_TEST(!keys.empty());
+  for (const std::string& key : keys) txn.Delete(txn.Table(""), key);
 }
 
 void DeleteEntry(const RawTxn& txn, Table table) {
@@ -263,6 +273,7 @@ BOOST_AUTO_TEST_CASE(rule_10_not_found_is_believed_only_if_the_count_agrees) {
   using Change = void (*)(const RawTxn&, Table);
   for (const Change change : {Change{DeleteAll}, Change{DeleteEntry}}) {
     for (const Table table : {Table::kImages, Table::kIntents}) {
+      if (change == DeleteEntry && internal::LiesInMain(table)) continue;
       ScratchStore victim(Mode::kStrict);
       victim.Pull(kImage, kRef, WithSecret(kSecretA));
       Must(victim->PutIntent({.image = kImage}));

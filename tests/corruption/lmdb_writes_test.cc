@@ -49,7 +49,7 @@ void ForEachValue(
   };
   see_all("");
   for (const auto& table : internal::kTables) {
-    see_all(table.name);
+    if (!internal::LiesInMain(table.table)) see_all(table.name);
   }
 }
 

@@ -543,7 +543,7 @@ BOOST_FIXTURE_TEST_CASE(a_torn_commit_is_damage_if_the_one_before_is_not_whole, 
     BOOST_TEST((found == Found::kTakenBack || found == Found::kDamage));
     if (found == Found::kDamage) ++damaged;
   }
-  BOOST_TEST(damaged > 3U);
+  BOOST_TEST(damaged > 2U);
 }
 
 // A tree that is whole counts, whatever the mark says.

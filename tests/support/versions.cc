@@ -63,8 +63,16 @@ RawModel ValuesIn(const std::filesystem::path& directory) {
                 [&](MDB_val key, MDB_val value) { into.emplace(ToText(key), ToText(value)); });
   };
   read("");
+  auto& main = values[""];
   for (const auto& table : internal::kTables) {
-    if (values[""].erase(table.name) == 1) read(table.name);
+    if (internal::LiesInMain(table.table)) {
+      auto& own = values[table.name];
+      const auto first = main.lower_bound(KeyText(internal::FirstKeyOf(table.table)));
+      own.insert(first, main.end());
+      main.erase(first, main.end());
+    } else if (main.erase(table.name) == 1) {
+      read(table.name);
+    }
   }
   return values;
 }

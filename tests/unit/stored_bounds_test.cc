@@ -48,8 +48,8 @@ void PutRaw(const std::filesystem::path& directory, Table table, const Key16& ke
             const std::vector<std::byte>& value) {
   const RawStore raw(directory);
   RawTxn txn(raw);
-  txn.Put(txn.Table(internal::SpecOf(table).name), ToText(lmdb::ToVal(key.span())),
-          ToText(lmdb::ToVal(value)));
+  txn.Put(txn.Table(internal::LiesInMain(table) ? "" : internal::SpecOf(table).name),
+          ToText(lmdb::ToVal(key.span())), ToText(lmdb::ToVal(value)));
   txn.Commit();
 }
 
