@@ -55,7 +55,8 @@ void CommitMark::Lose() noexcept {
 Result<void> CommitMark::Begin(std::uint64_t sequence, std::uint64_t before) {
   auto begun = Guarded([&]() -> Result<void> {
     if (flush_failed_) return SystemError(EIO, "sync", path_);
-    if (file_ && !allows_one_flush_) return {};
+    under_way_ = true;
+    if (file_) return {};
     line_.open = allows_one_flush_;
     line_.begun = allows_one_flush_ ? sequence : before;
     line_.acknowledged = before;
@@ -67,12 +68,10 @@ Result<void> CommitMark::Begin(std::uint64_t sequence, std::uint64_t before) {
 
 void CommitMark::Acknowledge(std::uint64_t sequence) noexcept {
   if (!file_ || lost_) return;
+  under_way_ = false;
   line_.acknowledged = sequence;
-  if (!allows_one_flush_) line_.begun = sequence;
-  if (!Guarded([&] { return Write(); })) {
-    if (!allows_one_flush_) Lose();
-    return;
-  }
+  line_.begun = allows_one_flush_ ? sequence + 1 : sequence;
+  if (!Guarded([&] { return Write(); })) return Lose();
   const std::lock_guard lock(mutex_);
   if (!unflushed_) wake_.notify_one();
   unflushed_ = true;
@@ -80,8 +79,9 @@ void CommitMark::Acknowledge(std::uint64_t sequence) noexcept {
 
 Result<void> CommitMark::Shut() {
   flusher_ = {};
-  if (!file_ || lost_ || line_.begun != line_.acknowledged) return {};
+  if (!file_ || lost_ || under_way_) return {};
   line_.open = false;
+  line_.begun = line_.acknowledged;
   if (auto r = Write(); !r) return r;
   return file_->Sync();
 }

@@ -1,15 +1,15 @@
-// The line inside the store's directory (mark_line.h) says which commit was begun last, and which
+// The line inside the store's directory (mark_line.h) says which commit may have begun, and which
 // one is known to be on the disk. With it, a commit needs one flush instead of LMDB's two
 // (committer.h has the protocol of a commit, opening/unfinished_commit.h that of an opening).
 //
-// `begun` is written before a commit writes its first page, `acknowledged` after its flush. Neither
-// is synced then, so after a power cut both may be behind, by 200 ms at most if the disk keeps up.
-// `acknowledged` is never ahead. An opening that takes a commit back says first, synced, that it
-// was begun. "open" is synced before the first commit of an owner, "shut" at its closing
-// and once an opening has settled what a crash left: then nothing follows that the mark does not
-// tell. Where commits flush twice it stays shut, and says only which one was acknowledged. A mark
-// that could not be written or synced is removed, and this owner makes none again: without one, no
-// commit is taken back.
+// `acknowledged` is written after a commit's flush, and with it that the next one has begun, since
+// that may be at any time. Neither is synced then, so after a power cut both may be behind, by 200
+// ms at most if the disk keeps up. `acknowledged` is never ahead. An opening that takes a commit
+// back says first, synced, that it was begun. "open" is synced before the first commit of an owner,
+// "shut" at its closing and once an opening has settled what a crash left: then nothing follows
+// that the mark does not tell. Where commits flush twice it stays shut, and says only which one was
+// acknowledged. A mark that could not be written or synced is removed, and this owner makes none
+// again: without one, no commit is taken back.
 //
 // It may be behind: commits of an opening and of a migration leave it alone.
 
@@ -51,14 +51,14 @@ class CommitMark {
   CommitMark(const CommitMark&) = delete;
   CommitMark& operator=(const CommitMark&) = delete;
 
-  // Before the commit writes anything; `before` is the commit that it follows. The first call syncs
-  // the file and its directory. On an error the mark is lost, and the commit must flush twice.
+  // Before the commit writes anything; `before` is the commit that it follows. The first call
+  // writes the file, and syncs it and its directory. On an error the mark is lost, and the commit
+  // must flush twice.
   Result<void> Begin(std::uint64_t sequence, std::uint64_t before);
   // So must all later ones, without a Begin.
   bool is_lost() const { return lost_; }
   bool allows_one_flush() const { return allows_one_flush_ && !lost_; }
-  // After the commit's flush. An error leaves the mark behind, which is allowed; if commits flush
-  // twice, the mark is lost.
+  // After the commit's flush. On an error the mark is lost.
   void Acknowledge(std::uint64_t sequence) noexcept;
   // At closing, if all that was begun is on the disk. Does nothing if nothing was begun.
   Result<void> Shut();
@@ -73,6 +73,7 @@ class CommitMark {
   const BootClock boot_clock_;
   MarkLine line_;
   std::optional<MarkFile> file_;
+  bool under_way_ = false;  // a commit was begun, and not acknowledged
   bool lost_ = false;
 
   std::mutex mutex_;

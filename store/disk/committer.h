@@ -9,7 +9,7 @@
 // LMDB flushes twice: the pages, and then the meta page that names them. With a CommitMark one
 // flush is enough:
 //
-//   mark: N begun | pages of N, meta page of N (MDB_NOSYNC) | fdatasync | mark: N acknowledged
+//   pages of N, meta page of N (MDB_NOSYNC) | fdatasync | mark: N acknowledged, N+1 begun
 //
 // Commit N overwrites no page of the trees N−1 and N−2, and its meta page takes the place of N−2's.
 // So a crash before the flush ends leaves tree N−1 whole, and perhaps a torn tree N, which nobody

@@ -10,7 +10,7 @@
 //   2  Take the other commit back: say in the mark that it was begun in this boot; remove lock.mdb,
 //      which may have its transaction ID; put a meta page without roots in the place of its own;
 //      flush. Cut short, this is done again.
-//   3  If a flush may have failed or not have begun (the mark says begun, and not acknowledged):
+//   3  If a flush may have failed or not have begun (the mark was left open, or step 2 was done):
 //      write every page again, as it reads, and flush. After a flush that failed the kernel may
 //      take pages for written that never reached the disk, and may drop them; written again, they
 //      are flushed again. Then walk again: that is what is on the disk.
