@@ -5,6 +5,14 @@
 
 namespace waybill::internal {
 
+namespace {
+
+// Commits between two looks whether the file is still under its name: one look a pull, which is
+// two commits.
+constexpr std::uint64_t kLookInterval = 2;
+
+}  // namespace
+
 Result<WitnessFile> WitnessFile::Open(const std::filesystem::path& path, const MarkLine& first) {
   auto file = TRY(MarkFile::Replace(path, first));
   auto id = TRY(FileIdOf(file.file(), path));
@@ -23,6 +31,7 @@ void WitnessFile::Advance(std::uint64_t commit_sequence) noexcept {
   try {
     auto written = file_.Write(last_);
     if (written_ || written) written_ = std::move(written);
+    if (commit_sequence % kLookInterval != 0) return;
     // If the path can't be checked now, Sync checks again.
     const auto id = FileIdOf(file_.path());
     if (id ? *id != id_ : id.error().code == ErrorCode::kNotFound) Lose();

@@ -27,7 +27,8 @@ class WitnessFile {
   // still remember it count as older. Best effort; leaves a witness of another store alone.
   static void Retire(const std::filesystem::path& path, const MarkLine& last);
 
-  // Called after a commit. Does not sync; Sync reports its error.
+  // Called after a commit. Does not sync; Sync reports its error. After every other commit it looks
+  // whether the file is still under its name.
   void Advance(std::uint64_t commit_sequence) noexcept;
   // kDamaged: the file was removed, replaced or changed from outside since it was opened. It is not
   // repaired: an older copy is removed, so that the next opening misses the witness.
