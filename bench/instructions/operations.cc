@@ -167,25 +167,34 @@ void Measure(const std::filesystem::path& directory) {
 }
 
 // strace sees the names that access is asked for.
-void Pull(const std::filesystem::path& directory) {
-  constexpr std::uint64_t kFirst = 40'000'000;
+void Pulls(NodeStore& store, std::uint64_t first, const char* begins) {
   constexpr std::uint64_t kPulls = 17;
-  const auto store = Must(NodeStore::Open(Options(directory)));
-  // A directory that was changed in the last second is looked at more closely after each commit.
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
-  for (std::uint64_t i = kFirst; i < kFirst + kPulls; ++i) {
+  for (std::uint64_t i = first; i < first + kPulls; ++i) {
     const std::string image = ImageOf(i);
     const std::string ref = ImageRefOf(i);
     const ImagePullCredentials credentials = CredentialsOf(i);
-    static_cast<void>(access("pull_begins", F_OK));
-    const std::uint64_t pull = Must(store->Call(BeginPull{.image = image})).pull;
-    Must(store->Call(EndPull{.image = image,
-                             .image_ref = ref,
-                             .pull = pull,
-                             .outcome = PullOutcome::kPulled,
-                             .credentials = credentials}));
+    static_cast<void>(access(begins, F_OK));
+    const std::uint64_t pull = Must(store.Call(BeginPull{.image = image})).pull;
+    Must(store.Call(EndPull{.image = image,
+                            .image_ref = ref,
+                            .pull = pull,
+                            .outcome = PullOutcome::kPulled,
+                            .credentials = credentials}));
     static_cast<void>(access("pull_ends", F_OK));
   }
+}
+
+void PullAloneAndBesideOthers(const std::filesystem::path& directory) {
+  constexpr std::uint64_t kFirst = 40'000'000;
+  constexpr std::uint64_t kOthers = 50'000'000;
+  const auto store = Must(NodeStore::Open(Options(directory)));
+  // A directory that was changed in the last second is looked at more closely after each commit.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  Pulls(*store, kFirst, "pull_begins");
+  for (std::uint64_t i = kOthers; i < kOthers + 20; ++i) {
+    Must(store->Call(BeginPull{.image = ImageOf(i)}));
+  }
+  Pulls(*store, kFirst + 1000, "pull_begins_beside_20");
   Must(store->Close());
 }
 
@@ -195,7 +204,7 @@ void Pull(const std::filesystem::path& directory) {
 int main(int argc, char** argv) {
   using namespace waybill::bench;
   const std::pair<std::string_view, void (*)(const std::filesystem::path&)> runs[] = {
-      {"prepare", Prepare}, {"measure", Measure}, {"pulls", Pull}};
+      {"prepare", Prepare}, {"measure", Measure}, {"pulls", PullAloneAndBesideOthers}};
   try {
     for (const auto& [name, run] : runs) {
       if (argc != 3 || argv[1] != name) continue;
