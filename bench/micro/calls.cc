@@ -121,6 +121,15 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
   const auto up = [&] { migrate({.directory = plain.directory()}); };
   row("Migrate: down to version 1", kNothing, down, up);
   row("Migrate: up from version 1", down, up);
+
+  // The first list tells of every image.
+  ClassifyImages list{.list = {.images = ListOfImages(0, on.records), .complete = true}};
+  const auto classify = [&] {
+    list.list.token = Must(store->Call(BeginList())).token;
+    Expect(Must(store->Call(list)).listed == on.records, "ClassifyImages");
+  };
+  classify();
+  row("ClassifyImages: as before", kNothing, classify);
 }
 
 }  // namespace waybill::bench

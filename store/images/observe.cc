@@ -17,6 +17,7 @@
 #include "store/images/open_pulls.h"
 #include "store/images/other_rows.h"
 #include "store/images/retire.h"
+#include "store/images/unchanged.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -36,22 +37,31 @@ constexpr std::string_view kNamed = "the list of preloaded images names it";
 constexpr std::string_view kIsPinned = "the runtime's configuration pins it";
 constexpr std::string_view kIsImported = "the runtime shows that no pull brought it";
 
-// The images of a list, each once. Handlers are mapped to their stored names.
+NamedImage ReadListed(const std::string& name) {
+  return name.size() <= kMaxImageBytes ? ReadName(name) : NamedImage();
+}
+
+// The images of a list, each once, without those that are unchanged. Handlers are mapped to their
+// stored names.
 Result<std::vector<ImageInList>> Prepare(const Images& images, const std::vector<ListedImage>& list,
-                                         ClassifyReport& report) {
+                                         const Unchanged& unchanged, ClassifyReport& report) {
   auto handlers = TRY(ReadRuntimeHandlers(images.txn()));
   std::vector<ImageInList> listed;
   std::map<std::pair<std::string, std::string>, std::size_t> seen;
-  for (const ListedImage& one : list) {
-    ++report.listed;
-    // No record can have such a ref, and none such a handler.
+  report.listed = list.size();
+  report.known = unchanged.count();
+  for (std::size_t place = 0; place < list.size(); ++place) {
+    const ListedImage& one = list[place];
+    // No record can have such a ref.
     if (one.id.empty() || one.id.size() > kMaxImageRefBytes) continue;
-    std::string handler;
-    // Without a list of handlers there is the default one only, whatever it is called.
-    const bool has_handler = !handlers.empty() && !one.runtime_handler.empty();
-    if (has_handler && one.runtime_handler.size() <= kMaxRuntimeHandlerBytes) {
-      handler = StoredName(handlers, one.runtime_handler);
+    if (unchanged.Has(place)) {
+      report.not_names += static_cast<std::uint64_t>(std::ranges::count_if(
+          one.repo_tags, [](const std::string& name) { return !ReadListed(name).parses; }));
+      continue;
     }
+    const auto named = HandlerInList(handlers, one);
+    const bool has_handler = named.has_value();
+    const std::string handler = named.value_or("");
     const auto [at, is_new] = seen.try_emplace({images.SubjectOf(one.id), handler}, listed.size());
     if (is_new) {
       listed.emplace_back();
@@ -68,7 +78,7 @@ Result<std::vector<ImageInList>> Prepare(const Images& images, const std::vector
     image.imported = (is_new || image.imported) && one.imported;
     for (const auto* strings : {&one.repo_tags, &one.repo_digests}) {
       for (const std::string& name : *strings) {
-        NamedImage parsed = name.size() <= kMaxImageBytes ? ReadName(name) : NamedImage();
+        NamedImage parsed = ReadListed(name);
         if (!parsed.parses) {
           ++report.not_names;
           continue;
@@ -82,7 +92,7 @@ Result<std::vector<ImageInList>> Prepare(const Images& images, const std::vector
       }
     }
   }
-  TRY(FindFormer(images, listed));
+  TRY(FindFormer(images, unchanged, listed));
   return listed;
 }
 
@@ -443,9 +453,10 @@ Result<void> CloseAll(Images& images, const std::vector<ImageInList>& listed, co
   return {};
 }
 
-Result<void> Retire(Images& images, const std::vector<ImageInList>& listed, std::uint64_t token,
-                    const Observing& observing, bool keeps_preloaded, ClassifyReport& report) {
-  OnNode on_node(images);
+Result<void> Retire(Images& images, const std::vector<ImageInList>& listed, Unchanged unchanged,
+                    std::uint64_t token, const Observing& observing, bool keeps_preloaded,
+                    ClassifyReport& report) {
+  OnNode on_node(images, std::move(unchanged));
   for (const ImageInList& image : listed) {
     const auto handler = image.has_handler ? std::optional(image.runtime_handler) : std::nullopt;
     TRY(on_node.Add(image.id, image.digests, handler));
@@ -558,10 +569,11 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
   const bool remembers = observing.options.remember.count() > 0;
   TRY(CheckList(images, list, observing, remembers));
   ClassifyReport report;
-  auto listed = TRY(Prepare(images, list.images, report));
+  // Only the runtime tells which digests are whose.
+  auto unchanged = list.source.empty() ? TRY(Unchanged::Find(images, list.images)) : Unchanged();
+  auto listed = TRY(Prepare(images, list.images, unchanged, report));
   if (!list.source.empty()) {
-    // Only the runtime tells which digests are whose: a record under any of them may be the
-    // image's.
+    // A record under any digest may be the image's.
     for (ImageInList& image : listed) {
       image.shared = image.digests;
       image.imported = false;
@@ -597,7 +609,7 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
                                     : "the store is used under the rules `kubelet`";
     TRY(LeaveAllButImported(images, listed, list, observing, report));
   } else {
-    if (is_whole && IsPlaced(txn, list)) {
+    if (is_whole && IsPlaced(txn, list) && unchanged.count() == 0) {
       TRY(MovePreloaded(images, listed, list.token->commit, observing));
     }
     const bool first_start =
@@ -617,7 +629,8 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
     // What is away does not come back in a gap. One whose image was pulled, too, must not: what is
     // back may be what that pull brought.
     const bool keeps_preloaded = !gap.empty() && !tells();
-    TRY(Retire(images, listed, list.token->commit, observing, keeps_preloaded, report));
+    TRY(Retire(images, listed, std::move(unchanged), list.token->commit, observing, keeps_preloaded,
+               report));
   }
   txn.state().last_list = list.token->commit;
   return report;
@@ -625,7 +638,7 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
 
 Result<bool> LearnEntry(Images& images, const ListedImage& image, const std::string& image_ref) {
   ClassifyReport ignored;
-  auto listed = TRY(Prepare(images, {image}, ignored));
+  auto listed = TRY(Prepare(images, {image}, Unchanged(), ignored));
   const std::string subject = images.SubjectOf(image_ref);
   for (ImageInList& one : listed) {
     const bool has_it = images.SubjectOf(one.id) == subject ||
@@ -651,8 +664,9 @@ Result<std::uint64_t> JudgeObservedPreloaded(Images& images, const Observing& ob
   auto givers = TRY(Givers::Collect(images, {observing.options.short_names, std::nullopt, false}));
   for (const ImagePreloadedRecord& one : observed) {
     ClassifyReport ignored;
-    const auto listed = TRY(Prepare(
-        images, {ListedImage{.id = one.image_ref, .repo_tags = one.observed_images}}, ignored));
+    const auto listed =
+        TRY(Prepare(images, {ListedImage{.id = one.image_ref, .repo_tags = one.observed_images}},
+                    Unchanged(), ignored));
     for (const ImageInList& image : listed) {
       if (TRY(IsKnown(images, image))) continue;
       const auto judgement = TRY(givers.Judge(images, image));
@@ -670,7 +684,7 @@ Result<ClassifyReport> CloseOrAdopt(Images& images, const std::optional<ImageLis
   ClassifyReport report;
   if (list) {
     TRY(CheckList(images, *list, observing, false));
-    auto listed = TRY(Prepare(images, list->images, report));
+    auto listed = TRY(Prepare(images, list->images, Unchanged(), report));
     auto learnt = TRY(Learn(images, listed, false));
     TakeLearnt(std::move(learnt), report);
     auto unknown = TRY(Unknown(images, listed, report));
