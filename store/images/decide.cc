@@ -95,7 +95,9 @@ Lookup GetRow(const ReaderPool::Lease& snapshot, std::string_view subject,
       snapshot.Get(Table::kImages, ImageKey(subject, runtime_handler, snapshot.seed()), row);
   if (found != Lookup::kFound) return found;
   const ImageView view(row);
-  const bool is_it = view.SubjectIs(subject) && view.runtime_handler() == runtime_handler;
+  const std::string_view handler = view.runtime_handler();
+  const bool is_it = view.SubjectIs(subject) && handler.size() == runtime_handler.size() &&
+                     (handler.empty() || handler == runtime_handler);
   return is_it ? Lookup::kFound : Lookup::kDamaged;
 }
 
@@ -242,13 +244,9 @@ std::optional<Decision> OpensAsPreloaded(const Question& question, Mode mode,
 }
 
 // Steps 2 to 6, of an image on the node.
-DecisionOrEntry DecideOnRow(const ReaderPool::Lease& snapshot, const Question& question,
-                            Trail* trail) {
-  DecisionOrEntry result;
-  const auto answer = [&result](const Decision& decision) {
-    result.decision = decision;
-    return result;
-  };
+void DecideOnRow(const ReaderPool::Lease& snapshot, const Question& question, Trail* trail,
+                 DecisionOrEntry& result) {
+  const auto answer = [&result](const Decision& decision) { result.decision = decision; };
   const auto pass = [trail](std::string_view step) {
     if (trail != nullptr) trail->steps.emplace_back(step);
   };
@@ -257,8 +255,9 @@ DecisionOrEntry DecideOnRow(const ReaderPool::Lease& snapshot, const Question& q
     return answer(Fail(Reason::kArgumentTooLong));
   }
   if (!snapshot) return answer(Fail(Reason::kStoreUnavailable));
+  const std::string_view named = question.runtime_handler;
   const Lookup handler =
-      FindStoredHandler(snapshot, question.runtime_handler, result.runtime_handler);
+      named.empty() ? Lookup::kFound : FindStoredHandler(snapshot, named, result.runtime_handler);
   if (handler == Lookup::kAbsent) return answer(Fail(Reason::kRuntimeHandlerUnknown));
   if (handler == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
   pass("handlerIsKnown");
@@ -281,8 +280,9 @@ DecisionOrEntry DecideOnRow(const ReaderPool::Lease& snapshot, const Question& q
   }
   pass("notQuarantined");
   if (found.lookup == Lookup::kDamaged) return answer(Fail(Reason::kRecordDamaged));
-  const auto preloaded = [&] {
-    return row ? OpensAsPreloaded(question, mode, *row) : std::optional<Decision>();
+  const auto preloaded = [&] {  // most rows need no call
+    return row && row->has_preloaded() ? OpensAsPreloaded(question, mode, *row)
+                                       : std::optional<Decision>();
   };
 
   // 3. Where the image comes from. `closes`: why there is nothing to compare credentials with.
@@ -354,7 +354,6 @@ DecisionOrEntry DecideOnRow(const ReaderPool::Lease& snapshot, const Question& q
   }
   pass("credentialsOnRecord");
   result.decision = preloaded();
-  return result;
 }
 
 }  // namespace
@@ -381,11 +380,14 @@ FoundRow FindRow(const ReaderPool::Lease& snapshot, const Question& question,
 
 DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
                                          const Question& question, Trail* trail) {
-  if (!question.image_ref.empty()) return DecideOnRow(snapshot, question, trail);
-  // 1. It is not on the node.
-  DecisionOrEntry absent;
-  absent.decision = Pull(CheckResult::kNotCounted, Reason::kImageAbsent);
-  return absent;
+  DecisionOrEntry result;
+  if (question.image_ref.empty()) {
+    // 1. It is not on the node.
+    result.decision = Pull(CheckResult::kNotCounted, Reason::kImageAbsent);
+  } else {
+    DecideOnRow(snapshot, question, trail, result);
+  }
+  return result;
 }
 
 Standing::Standing(const ReaderPool::Lease& snapshot, const Question& question)

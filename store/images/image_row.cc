@@ -72,9 +72,12 @@ struct Coordinates {
   std::string_view namespace_name;
   std::string_view name;
 };
+std::size_t NamespaceBytes(const v1::Secret& secret, std::string_view of) {
+  return secret.namespace_bytes() != 0 ? secret.namespace_bytes() : of.find('/');
+}
 Coordinates CoordinatesOf(const v1::Secret& secret) {
   const std::string_view of = Text(secret.of());
-  const std::size_t bytes = secret.namespace_bytes() != 0 ? secret.namespace_bytes() : of.find('/');
+  const std::size_t bytes = NamespaceBytes(secret, of);
   return {of.substr(0, bytes), of.substr(bytes + 1)};
 }
 
@@ -86,8 +89,9 @@ bool HasCoordinates(const v1::Secret& stored, const ProbeUid& uid, std::string_v
   if (!same_uid) return false;
   const std::string_view of = Text(stored.of());
   const std::size_t bytes = namespace_name.size();
-  return of.size() == bytes + 1 + name.size() && of.ends_with(name) &&
-         of.starts_with(namespace_name) && CoordinatesOf(stored).namespace_name.size() == bytes;
+  return of.size() == bytes + 1 + name.size() && NamespaceBytes(stored, of) == bytes &&
+         std::memcmp(of.data(), namespace_name.data(), bytes) == 0 &&
+         std::memcmp(of.data() + bytes + 1, name.data(), name.size()) == 0;
 }
 
 // In constant time. OpenSSL compares 16 bytes at once, but other sizes byte by byte.
@@ -724,9 +728,11 @@ std::optional<EntryView> ImageView::Find(std::string_view image_name) const {
   while (low < high) {
     const flatbuffers::uoffset_t middle = low + (high - low) / 2;
     const v1::Entry* entry = entries->Get(middle);
-    const int order = Text(entry->image_name()).compare(image_name);
-    if (order == 0) return EntryView(entry);
-    if (order < 0) {
+    const std::string_view name = Text(entry->image_name());
+    const int order =
+        std::memcmp(name.data(), image_name.data(), std::min(name.size(), image_name.size()));
+    if (order == 0 && name.size() == image_name.size()) return EntryView(entry);
+    if (order < 0 || (order == 0 && name.size() < image_name.size())) {
       low = middle + 1;
     } else {
       high = middle;

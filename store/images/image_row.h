@@ -123,13 +123,13 @@ struct ProbeUid {
 using SecretTag = std::uint32_t;
 inline constexpr SecretTag kNoTag = 0;  // there is no hash, which matches nothing
 
-// A pod's secret, its hash and UID decoded once for many comparisons.
+// A pod's secret, its hash and UID decoded once for many comparisons. The secret outlives it.
 struct ProbeSecret {
   explicit ProbeSecret(const ImagePullSecretView& secret);
   SecretTag HashTag(std::uint64_t key) const;
   SecretTag CoordinatesTag(std::uint64_t key) const;
 
-  ImagePullSecretView text;
+  const ImagePullSecretView& text;
   ProbeUid uid;
   std::array<std::uint8_t, 32> hash_raw{};
   bool hash_is_raw;  // initialised after `hash_raw`, which decoding fills
