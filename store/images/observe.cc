@@ -118,90 +118,35 @@ Result<void> Enter(Images& images, const ImageInList& image, std::string_view so
   return images.Put(std::move(row), confirms);
 }
 
-// What judging one image does.
-class Judge {
- public:
-  Judge(Images& images, ClassifyReport& report) : images_(images), report_(report) {}
-
-  Result<void> Preloaded(const ImageInList& image, std::string_view source, std::string_view reason,
-                         std::string because) {
-    TRY(Enter(images_, image, source, reason));
-    ++report_.preloaded;
-    Note(image, true, std::move(because));
-    return {};
+// An operator's closing goes with an image that comes back under another ID.
+Result<ClosedBy> WhoClosed(const Images& images, const ImageInList& image) {
+  for (const std::string& former : image.formerly) {
+    const auto rows = TRY(images.RowsOf(former));
+    const bool by_operator = std::ranges::any_of(
+        rows, [](const ImageRow& row) { return WordOfOperator(row) == ClosedBy::kOperator; });
+    if (by_operator) return ClosedBy::kOperator;
   }
+  return ClosedBy::kList;
+}
 
-  // Gives back what is remembered of an image that was preloaded: true. Not if a pull of its name
-  // may have brought it since, or one that nobody recorded, nor under other names.
-  Result<bool> GiveBack(const ImageInList& image, const Givers& givers) {
-    ImageRow row = TRY(images_.FindOrMake(image.subject, image.runtime_handler));
-    if (!row.preloaded || row.absent == 0 || !givers.HasOwnName(image, row.preloaded->names)) {
-      return false;
-    }
-    const auto may_be_known = TRY(givers.MayBeKnown(images_, image));
-    if (!may_be_known.empty()) return false;
-    row.absent = 0;
-    row.preloaded->as_of = images_.txn().sequence();
-    TRY(images_.Put(std::move(row), Images::Confirms::kYes));
-    ++report_.known;
-    return true;
-  }
+Result<void> Close(Images& images, const ImageInList& image, const std::string& because) {
+  const ClosedBy by = TRY(WhoClosed(images, image));
+  ImageRow row = TRY(images.FindOrMake(image.subject, image.runtime_handler));
+  row = Present(std::move(row));
+  row.ref = image.id;
+  row.pulled = PulledPart{.last_updated = images.txn().now(),
+                          .closed_because = because.substr(0, kMaxReasonBytes),
+                          .closed_by = by};
+  return images.Put(std::move(row), Images::Confirms::kYes);
+}
 
-  // Enters it if the runtime shows that nobody pulled it: true.
-  Result<bool> Imported(const ImageInList& image, const Givers& givers) {
-    if (!image.imported) return false;
-    auto may_be_known = TRY(givers.MayBeKnown(images_, image));
-    if (!may_be_known.empty()) return false;
-    TRY(Preloaded(image, kImported, "", std::string(kIsImported)));
-    return true;
-  }
-
-  // Whether the runtime pins it, and no open pull names it.
-  Result<bool> IsPinned(const ImageInList& image, const Givers& givers) const {
-    if (!image.pinned) return false;
-    auto judgement = TRY(givers.Judge(images_, image));
-    return judgement.verdict == Givers::Verdict::kPreloaded;
-  }
-  Result<void> EnterPinned(const ImageInList& image) {
-    return Preloaded(image, kPinned, "", std::string(kIsPinned));
-  }
-
-  Result<void> Close(const ImageInList& image, std::string because) {
-    const ClosedBy by = TRY(WhoClosed(image));
-    ImageRow row = TRY(images_.FindOrMake(image.subject, image.runtime_handler));
-    row = Present(std::move(row));
-    row.ref = image.id;
-    row.pulled = PulledPart{.last_updated = images_.txn().now(),
-                            .closed_because = because.substr(0, kMaxReasonBytes),
-                            .closed_by = by};
-    TRY(images_.Put(std::move(row), Images::Confirms::kYes));
-    ++report_.closed;
-    Note(image, false, std::move(because));
-    return {};
-  }
-
- private:
-  // An operator's closing goes with an image that comes back under another ID.
-  Result<ClosedBy> WhoClosed(const ImageInList& image) const {
-    for (const std::string& former : image.formerly) {
-      const auto rows = TRY(images_.RowsOf(former));
-      const bool by_operator = std::ranges::any_of(
-          rows, [](const ImageRow& row) { return WordOfOperator(row) == ClosedBy::kOperator; });
-      if (by_operator) return ClosedBy::kOperator;
-    }
-    return ClosedBy::kList;
-  }
-
-  void Note(const ImageInList& image, bool preloaded, std::string because) {
-    // Of each kind, so that none that closes goes unnamed for those that open.
-    if ((preloaded ? report_.preloaded : report_.closed) > kMaxJudged) return;
-    report_.judged.push_back(
-        {image.id, image.runtime_handler, NameOf(image), preloaded, std::move(because)});
-  }
-
-  Images& images_;
-  ClassifyReport& report_;
-};
+// What is remembered of an image that was preloaded counts again.
+Result<void> GiveBack(Images& images, const ImageInList& image) {
+  ImageRow row = TRY(images.FindOrMake(image.subject, image.runtime_handler));
+  row.absent = 0;
+  row.preloaded->as_of = images.txn().sequence();
+  return images.Put(std::move(row), Images::Confirms::kYes);
+}
 
 // The images of which nothing is known.
 Result<std::vector<const ImageInList*>> Unknown(const Images& images,
@@ -267,53 +212,6 @@ Result<void> ForgetOutdone(Images& images, const std::vector<ImageInList>& liste
   return {};
 }
 
-// Which images an operator's or installer's list names, if there is one, by ID, digest or name. Not
-// those that may have a record or be in quarantine.
-Result<std::set<const ImageInList*>> NamedBy(const Images& images, const Givers& givers,
-                                             const Observing& observing,
-                                             const std::vector<const ImageInList*>& unknown) {
-  std::set<const ImageInList*> named;
-  if (observing.preloaded == nullptr) return named;
-  std::set<std::string> refs;
-  std::set<std::string> names;
-  for (const ListedImage& one : *observing.preloaded) {
-    if (!one.id.empty()) refs.insert(images.SubjectOf(one.id));
-    // An entry with an ID means that image only.
-    if (!one.id.empty()) continue;
-    for (const auto* strings : {&one.repo_tags, &one.repo_digests}) {
-      for (const std::string& name : *strings) {
-        const NamedImage parsed = ReadName(name);
-        if (parsed.parses) {
-          names.insert(parsed.repository + ":" + parsed.tag + "@" + parsed.digest);
-        }
-      }
-    }
-  }
-  for (const ImageInList* image : unknown) {
-    const bool by_ref =
-        refs.contains(images.SubjectOf(image->id)) || refs.contains(image->subject) ||
-        std::any_of(image->digests.begin(), image->digests.end(), [&](const std::string& digest) {
-          const bool shared =
-              std::find(image->shared.begin(), image->shared.end(), digest) != image->shared.end();
-          return !shared && refs.contains(images.SubjectOf(digest));
-        });
-    const bool by_name =
-        std::any_of(image->parsed.begin(), image->parsed.end(), [&](const NamedImage& name) {
-          return names.contains(name.repository + ":" + name.tag + "@" + name.digest);
-        });
-    if (!by_ref && !by_name) continue;
-    auto may_be_known = TRY(givers.MayBeKnown(images, *image));
-    if (may_be_known.empty()) named.insert(image);
-  }
-  return named;
-}
-
-// A later list judges it.
-void Leave(const ImageInList& image, ClassifyReport& report, std::vector<std::string>& names_left) {
-  ++report.left;
-  names_left.insert(names_left.end(), image.names.begin(), image.names.end());
-}
-
 void TakeLearnt(Learnt learnt, ClassifyReport& report) {
   report.united = learnt.united;
   report.shared_digests = std::move(learnt.shared_digests);
@@ -327,66 +225,202 @@ bool IsPlaced(const StoreTxn& txn, const ImageList& list) {
   return list.token && list.token->commit >= txn.state().evidence_removed;
 }
 
-Result<void> JudgeAll(Images& images, const std::vector<ImageInList>& listed, const ImageList& list,
-                      const Observing& observing, bool first_start, ClassifyReport& report,
-                      std::vector<std::string>& names_left) {
-  auto unknown = TRY(Unknown(images, listed, report));
-  if (unknown.empty()) return {};
-  std::optional<std::uint64_t> until;
-  if (list.token) until = list.token->commit;
-  auto givers = TRY(Givers::Collect(images, {observing.options.short_names, until, first_start}));
-  std::set<const ImageInList*> preloaded;
-  if (first_start) preloaded = TRY(NamedBy(images, givers, observing, unknown));
-  const bool is_placed = IsPlaced(images.txn(), list);
-  Judge judge(images, report);
-  for (const ImageInList* image : unknown) {
-    if (preloaded.contains(image)) {
-      TRY(judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed)));
-      continue;
-    }
-    const bool may_enter = is_placed || (first_start && !list.token);
-    if (may_enter) {
-      if (TRY(judge.Imported(*image, givers))) continue;
-      if (TRY(judge.GiveBack(*image, givers))) continue;
-    }
-    auto judgement = TRY(givers.Judge(images, *image));
-    if (judgement.verdict == Givers::Verdict::kPreloaded && may_enter) {
-      const bool presumed = first_start && !image->pinned;
-      const std::string_view source = !list.source.empty() ? std::string_view(list.source)
-                                      : presumed           ? kPresumedSource
-                                      : first_start        ? kPinned
-                                                           : kListedSource;
-      TRY(judge.Preloaded(
-          *image, source, "",
-          (presumed ? "presumed, as a kubelet does: " : "") + std::move(judgement.because)));
-    } else if (judgement.verdict == Givers::Verdict::kPreloaded ||
-               judgement.verdict == Givers::Verdict::kLater ||
-               (judgement.verdict == Givers::Verdict::kUnplaced && !list.complete) ||
-               !list.source.empty()) {
-      // Only the runtime's word closes: it knows every name.
-      Leave(*image, report, names_left);
-    } else {
-      TRY(judge.Close(*image, std::move(judgement.because)));
+// Which images an operator's or installer's list names, by ID, digest or name.
+class Named {
+ public:
+  Named(const Images& images, const std::vector<ListedImage>& list) : images_(images) {
+    for (const ListedImage& one : list) {
+      if (!one.id.empty()) refs_.insert(images.SubjectOf(one.id));
+      // An entry with an ID means that image only.
+      if (!one.id.empty()) continue;
+      for (const auto* strings : {&one.repo_tags, &one.repo_digests}) {
+        for (const std::string& name : *strings) {
+          const NamedImage parsed = ReadName(name);
+          if (parsed.parses) names_.insert(TextOf(parsed));
+        }
+      }
     }
   }
-  return {};
-}
 
-// A distrustful store judges nothing; but that nobody pulled an image is the runtime's word, which
-// no loss of the store's makes less true.
-Result<void> LeaveAllButImported(Images& images, const std::vector<ImageInList>& listed,
-                                 const ImageList& list, const Observing& observing,
-                                 ClassifyReport& report) {
-  auto unknown = TRY(Unknown(images, listed, report));
-  report.left = unknown.size();
-  if (images.txn().state().kubelet_rules || !IsPlaced(images.txn(), list)) return {};
-  const bool any = std::any_of(unknown.begin(), unknown.end(),
-                               [](const ImageInList* image) { return image->imported; });
-  if (!any) return {};
-  auto givers = TRY(Givers::Collect(images, {observing.options.short_names, std::nullopt, false}));
-  Judge judge(images, report);
+  bool Has(const ImageInList& image) const {
+    const auto has_digest = [&](const std::string& digest) {
+      return std::ranges::find(image.shared, digest) == image.shared.end() &&
+             refs_.contains(images_.SubjectOf(digest));
+    };
+    const auto has_name = [&](const NamedImage& name) { return names_.contains(TextOf(name)); };
+    return refs_.contains(images_.SubjectOf(image.id)) || refs_.contains(image.subject) ||
+           std::ranges::any_of(image.digests, has_digest) ||
+           std::ranges::any_of(image.parsed, has_name);
+  }
+
+ private:
+  static std::string TextOf(const NamedImage& name) {
+    return name.repository + ":" + name.tag + "@" + name.digest;
+  }
+
+  const Images& images_;
+  std::set<std::string> refs_;
+  std::set<std::string> names_;
+};
+
+// What judges an image of which nothing is known.
+enum class Rule : std::uint8_t {
+  kEvidence,
+  // After a gap. What the runtime shows to be imported came without a pull all the same; what is
+  // back may be what a pull brought that nobody recorded. What the runtime pins counts, too, and at
+  // a first start an installer's list.
+  kUnrecorded,
+  // A distrustful store judges nothing; but that nobody pulled an image is the runtime's word,
+  // which no loss of the store's makes less true.
+  kDistrust,
+  // At an operator's word.
+  kClose,
+  kAdopt,
+};
+
+struct Terms {
+  Rule rule = Rule::kEvidence;
+  bool first_start = false;
+  bool may_enter = false;  // the list is not older than what was removed since
+  std::string_view reason = {};
+};
+
+enum class Of : std::uint8_t { kLeft, kKnown, kPreloaded, kClosed };
+struct Fate {
+  Of of = Of::kLeft;             // to a later list. kKnown: it counts again as preloaded
+  std::string_view source = {};  // of what is preloaded from now on
+  std::string because = {};
+};
+
+class Judge {
+ public:
+  Judge(const Images& images, const Givers& givers, const ImageList& list, const Terms& terms,
+        const Observing& observing)
+      : images_(images), givers_(givers), list_(list), terms_(terms) {
+    if (terms.first_start && observing.preloaded != nullptr) {
+      named_.emplace(images, *observing.preloaded);
+    }
+  }
+
+  Result<Fate> FateOf(const ImageInList& image) const {
+    const bool is_named = named_ && named_->Has(image);
+    const bool is_imported = terms_.may_enter && image.imported;
+    const bool by_operator = terms_.rule == Rule::kClose || terms_.rule == Rule::kAdopt;
+    std::string may_be_known;
+    if (is_named || is_imported || by_operator) {
+      may_be_known = TRY(givers_.MayBeKnown(images_, image));
+    }
+    if (is_named && may_be_known.empty()) return Preloaded(kPreloadedList, kNamed);
+    if (is_imported && may_be_known.empty()) return Preloaded(kImported, kIsImported);
+    if (terms_.rule == Rule::kDistrust) return Fate{};
+    if (terms_.rule == Rule::kEvidence) return ByEvidence(image);
+    const bool is_pinned = TRY(IsPinned(image));
+    if (terms_.rule == Rule::kUnrecorded) {
+      if (!is_pinned) return Closed("images may have been pulled that nobody recorded");
+      if (terms_.may_enter || terms_.first_start) return Preloaded(kPinned, kIsPinned);
+      // The list may be older than what was removed since. A newer one will say the same.
+      return Fate{};
+    }
+    if (is_pinned) return Preloaded(kPinned, kIsPinned);
+    if (!may_be_known.empty()) return Closed(std::move(may_be_known));
+    if (terms_.rule == Rule::kAdopt) return Preloaded(kAdopted, "an operator adopted it");
+    return Closed("it was there, unknown, when distrust was cleared");
+  }
+
+ private:
+  static Fate Preloaded(std::string_view source, std::string_view because) {
+    return {Of::kPreloaded, source, std::string(because)};
+  }
+  static Fate Closed(std::string because) {
+    return {.of = Of::kClosed, .because = std::move(because)};
+  }
+
+  // Whether the runtime pins it, and no open pull names it.
+  Result<bool> IsPinned(const ImageInList& image) const {
+    if (!image.pinned) return false;
+    const auto judgement = TRY(givers_.Judge(images_, image));
+    return judgement.verdict == Givers::Verdict::kPreloaded;
+  }
+
+  // Whether what is remembered of it counts again. Not if a pull of its name may have brought it
+  // since, or one that nobody recorded, nor under other names.
+  Result<bool> ComesBack(const ImageInList& image) const {
+    const auto row = TRY(images_.FindOrMake(image.subject, image.runtime_handler));
+    if (!row.preloaded || row.absent == 0 || !givers_.HasOwnName(image, row.preloaded->names)) {
+      return false;
+    }
+    const auto may_be_known = TRY(givers_.MayBeKnown(images_, image));
+    return may_be_known.empty();
+  }
+
+  Result<Fate> ByEvidence(const ImageInList& image) const {
+    if (terms_.may_enter && TRY(ComesBack(image))) return Fate{.of = Of::kKnown};
+    auto judgement = TRY(givers_.Judge(images_, image));
+    const Givers::Verdict verdict = judgement.verdict;
+    if (verdict == Givers::Verdict::kPreloaded && terms_.may_enter) {
+      const bool presumed = terms_.first_start && !image.pinned;
+      const std::string_view source = !list_.source.empty() ? std::string_view(list_.source)
+                                      : presumed            ? kPresumedSource
+                                      : terms_.first_start  ? kPinned
+                                                            : kListedSource;
+      return Preloaded(source,
+                       (presumed ? "presumed, as a kubelet does: " : "") + judgement.because);
+    }
+    // Only the runtime's word closes: it knows every name.
+    const bool closes = verdict == Givers::Verdict::kPulled ||
+                        (verdict == Givers::Verdict::kUnplaced && list_.complete);
+    return closes && list_.source.empty() ? Closed(std::move(judgement.because)) : Fate{};
+  }
+
+  const Images& images_;
+  const Givers& givers_;
+  const ImageList& list_;
+  const Terms terms_;
+  std::optional<Named> named_;
+};
+
+// `names_left`: gets the names of images that a later list will judge.
+Result<void> JudgeAll(Images& images, const std::vector<ImageInList>& listed, const ImageList& list,
+                      const Observing& observing, const Terms& terms, ClassifyReport& report,
+                      std::vector<std::string>& names_left) {
+  const auto unknown = TRY(Unknown(images, listed, report));
+  const bool leaves_all =
+      terms.rule == Rule::kDistrust &&
+      std::ranges::none_of(unknown, [&](const ImageInList* image) { return image->imported; });
+  if (unknown.empty() || leaves_all) {
+    report.left = unknown.size();
+    return {};
+  }
+  Givers::Options options{observing.options.short_names, std::nullopt, false};
+  if (terms.rule == Rule::kEvidence) {
+    options.first_start = terms.first_start;
+    if (list.token) options.until = list.token->commit;
+  }
+  const auto givers = TRY(Givers::Collect(images, options));
+  const Judge judge(images, givers, list, terms, observing);
   for (const ImageInList* image : unknown) {
-    if (TRY(judge.Imported(*image, givers))) --report.left;
+    auto fate = TRY(judge.FateOf(*image));
+    switch (fate.of) {
+      case Of::kLeft:
+        ++report.left;
+        names_left.insert(names_left.end(), image->names.begin(), image->names.end());
+        continue;
+      case Of::kKnown:
+        TRY(GiveBack(images, *image));
+        ++report.known;
+        continue;
+      case Of::kPreloaded:
+        TRY(Enter(images, *image, fate.source, fate.source == kAdopted ? terms.reason : ""));
+        break;
+      case Of::kClosed:
+        TRY(Close(images, *image, fate.because));
+        break;
+    }
+    const bool preloaded = fate.of == Of::kPreloaded;
+    // Of each kind, so that none that closes goes unnamed for those that open.
+    if (++(preloaded ? report.preloaded : report.closed) > kMaxJudged) continue;
+    report.judged.push_back(
+        {image->id, image->runtime_handler, NameOf(*image), preloaded, std::move(fate.because)});
   }
   return {};
 }
@@ -416,39 +450,6 @@ Result<void> MovePreloaded(Images& images, const std::vector<ImageInList>& liste
     now.absent = 0;
     TRY(images.Put(std::move(now), Images::Confirms::kYes));
     TRY(images.Unload(std::move(old)));
-  }
-  return {};
-}
-
-// After a gap. What the runtime shows to be imported came without a pull all the same; what is back
-// may be what a pull brought that nobody recorded. What the runtime pins counts, too, and at a
-// first start an installer's list.
-Result<void> CloseAll(Images& images, const std::vector<ImageInList>& listed, const ImageList& list,
-                      const Observing& observing, ClassifyReport& report,
-                      std::vector<std::string>& names_left) {
-  auto unknown = TRY(Unknown(images, listed, report));
-  auto givers = TRY(Givers::Collect(images, {observing.options.short_names, std::nullopt, false}));
-  const bool first_start = images.txn().state().awaits_first_list;
-  std::set<const ImageInList*> preloaded;
-  if (first_start) preloaded = TRY(NamedBy(images, givers, observing, unknown));
-  const bool is_placed = IsPlaced(images.txn(), list);
-  Judge judge(images, report);
-  for (const ImageInList* image : unknown) {
-    if (preloaded.contains(image)) {
-      TRY(judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed)));
-      continue;
-    }
-    if (is_placed || (first_start && !list.token)) {
-      if (TRY(judge.Imported(*image, givers))) continue;
-    }
-    if (!TRY(judge.IsPinned(*image, givers))) {
-      TRY(judge.Close(*image, "images may have been pulled that nobody recorded"));
-    } else if (is_placed || first_start) {
-      TRY(judge.EnterPinned(*image));
-    } else {
-      // The list may be older than what was removed since. A newer one will say the same.
-      Leave(*image, report, names_left);
-    }
   }
   return {};
 }
@@ -594,9 +595,14 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
   std::vector<std::string> names_left;  // of images that a later list will judge
   auto gap = TRY(GapInForce(txn));
   const bool is_whole = list.complete && list.source.empty();
-  if (IsPlaced(txn, list) && !txn.state().kubelet_rules) TRY(ForgetOutdone(images, listed));
+  const bool is_placed = IsPlaced(txn, list);
+  Terms terms{.may_enter = is_placed};
+  if (is_placed && !txn.state().kubelet_rules) TRY(ForgetOutdone(images, listed));
   if (is_whole && !gap.empty()) {
-    TRY(CloseAll(images, listed, list, observing, report, names_left));
+    terms.rule = Rule::kUnrecorded;
+    terms.first_start = txn.state().awaits_first_list;
+    terms.may_enter = is_placed || (terms.first_start && !list.token);
+    TRY(JudgeAll(images, listed, list, observing, terms, report, names_left));
     if (tells()) {
       TRY(TakeBackDistrust(txn, gap));
       TRY(OpenPullOfAnything(txn, observing.now));
@@ -607,15 +613,18 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
     report.not_judged_because = txn.state().distrustful
                                     ? "the store is distrustful"
                                     : "the store is used under the rules `kubelet`";
-    TRY(LeaveAllButImported(images, listed, list, observing, report));
+    terms.rule = Rule::kDistrust;
+    terms.may_enter = is_placed && !txn.state().kubelet_rules;
+    TRY(JudgeAll(images, listed, list, observing, terms, report, names_left));
   } else {
-    if (is_whole && IsPlaced(txn, list) && unchanged.count() == 0) {
+    if (is_whole && is_placed && unchanged.count() == 0) {
       TRY(MovePreloaded(images, listed, list.token->commit, observing));
     }
-    const bool first_start =
-        txn.state().awaits_first_list && is_whole && (!listed.empty() || observing.allow_empty);
-    TRY(JudgeAll(images, listed, list, observing, first_start, report, names_left));
-    if (first_start) {
+    const bool any = !listed.empty() || unchanged.count() > 0;
+    terms.first_start = txn.state().awaits_first_list && is_whole && (any || observing.allow_empty);
+    terms.may_enter = is_placed || (terms.first_start && !list.token);
+    TRY(JudgeAll(images, listed, list, observing, terms, report, names_left));
+    if (terms.first_start) {
       txn.state().awaits_first_list = false;
       txn.Touch();
     }
@@ -687,24 +696,9 @@ Result<ClassifyReport> CloseOrAdopt(Images& images, const std::optional<ImageLis
     auto listed = TRY(Prepare(images, list->images, Unchanged(), report));
     auto learnt = TRY(Learn(images, listed, false));
     TakeLearnt(std::move(learnt), report);
-    auto unknown = TRY(Unknown(images, listed, report));
-    auto givers =
-        TRY(Givers::Collect(images, {observing.options.short_names, std::nullopt, false}));
-    Judge judge(images, report);
-    for (const ImageInList* image : unknown) {
-      if (TRY(judge.IsPinned(*image, givers))) {
-        TRY(judge.EnterPinned(*image));
-        continue;
-      }
-      auto may_be_known = TRY(givers.MayBeKnown(images, *image));
-      if (!may_be_known.empty()) {
-        TRY(judge.Close(*image, std::move(may_be_known)));
-      } else if (adopt) {
-        TRY(judge.Preloaded(*image, kAdopted, reason, "an operator adopted it"));
-      } else {
-        TRY(judge.Close(*image, "it was there, unknown, when distrust was cleared"));
-      }
-    }
+    const Terms terms{.rule = adopt ? Rule::kAdopt : Rule::kClose, .reason = reason};
+    std::vector<std::string> none_left;
+    TRY(JudgeAll(images, listed, *list, observing, terms, report, none_left));
   }
   TRY(OpenPullOfAnything(images.txn(), observing.now));
   images.txn().state().awaits_first_list = false;
