@@ -89,9 +89,10 @@ bool HasCoordinates(const v1::Secret& stored, const ProbeUid& uid, std::string_v
   if (!same_uid) return false;
   const std::string_view of = Text(stored.of());
   const std::size_t bytes = namespace_name.size();
+  using Bytes = std::char_traits<char>;  // none of an empty text
   return of.size() == bytes + 1 + name.size() && NamespaceBytes(stored, of) == bytes &&
-         std::memcmp(of.data(), namespace_name.data(), bytes) == 0 &&
-         std::memcmp(of.data() + bytes + 1, name.data(), name.size()) == 0;
+         Bytes::compare(of.data(), namespace_name.data(), bytes) == 0 &&
+         Bytes::compare(of.data() + bytes + 1, name.data(), name.size()) == 0;
 }
 
 // In constant time. OpenSSL compares 16 bytes at once, but other sizes byte by byte.
@@ -729,8 +730,8 @@ std::optional<EntryView> ImageView::Find(std::string_view image_name) const {
     const flatbuffers::uoffset_t middle = low + (high - low) / 2;
     const v1::Entry* entry = entries->Get(middle);
     const std::string_view name = Text(entry->image_name());
-    const int order =
-        std::memcmp(name.data(), image_name.data(), std::min(name.size(), image_name.size()));
+    const int order = std::char_traits<char>::compare(name.data(), image_name.data(),
+                                                      std::min(name.size(), image_name.size()));
     if (order == 0 && name.size() == image_name.size()) return EntryView(entry);
     if (order < 0 || (order == 0 && name.size() < image_name.size())) {
       low = middle + 1;

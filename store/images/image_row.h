@@ -126,6 +126,7 @@ inline constexpr SecretTag kNoTag = 0;  // there is no hash, which matches nothi
 // A pod's secret, its hash and UID decoded once for many comparisons. The secret outlives it.
 struct ProbeSecret {
   explicit ProbeSecret(const ImagePullSecretView& secret);
+  explicit ProbeSecret(ImagePullSecretView&&) = delete;
   SecretTag HashTag(std::uint64_t key) const;
   SecretTag CoordinatesTag(std::uint64_t key) const;
 

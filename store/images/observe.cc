@@ -52,8 +52,7 @@ Result<std::vector<ImageInList>> Prepare(const Images& images, const std::vector
   report.known = unchanged.count();
   for (std::size_t place = 0; place < list.size(); ++place) {
     const ListedImage& one = list[place];
-    // No record can have such a ref.
-    if (one.id.empty() || one.id.size() > kMaxImageRefBytes) continue;
+    if (!CanBeKnown(one)) continue;
     if (unchanged.Has(place)) {
       report.not_names += static_cast<std::uint64_t>(std::ranges::count_if(
           one.repo_tags, [](const std::string& name) { return !ReadListed(name).parses; }));

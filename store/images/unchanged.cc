@@ -34,7 +34,34 @@ Result<bool> IsOfNoOtherRow(const Images& images, const Spelling& digest, const 
   return std::ranges::all_of(rows, [&](const Key16& row) { return FirstOfImage(row) == image; });
 }
 
+// Whether no row but the image's own is about one of its digests, and its own are about nothing
+// else.
+Result<bool> IsByItself(const Images& images, const ListedImage& listed, const Key16& image) {
+  bool is_plain = true;
+  TRY(images.txn().ForEachWithPrefix(
+      Table::kImages, image, kSubjectKeyBytes, [&](const Key16&, Payload payload) -> Result<bool> {
+        std::string of;
+        is_plain = !payload.empty() && !ImageView(payload).AliasOf(of);
+        return is_plain;
+      }));
+  if (!is_plain || !TRY(IsOfNoOtherRow(images, Spelling(listed.id), image))) return false;
+  for (const std::string& digest : listed.repo_digests) {
+    if (!TRY(IsOfNoOtherRow(images, Spelling(digest), image))) return false;
+  }
+  return true;
+}
+
+bool IsDigest(const std::string& name) {
+  if (name.size() > kMaxImageBytes) return false;
+  const NamedImage parsed = ReadName(name);
+  return parsed.parses && !parsed.digest.empty();
+}
+
 }  // namespace
+
+bool CanBeKnown(const ListedImage& image) {
+  return !image.id.empty() && image.id.size() <= kMaxImageRefBytes;
+}
 
 std::optional<std::string> HandlerInList(const std::vector<RuntimeHandler>& handlers,
                                          const ListedImage& image) {
@@ -65,6 +92,12 @@ Result<Unchanged> Unchanged::Find(const Images& images, const std::vector<Listed
     found.images_.push_back(image);
     found.count_ += of_image.size();
   }
+  if (found.count_ == 0) return Unchanged();
+  for (std::size_t place = 0; place < list.size(); ++place) {
+    if (found.Has(place) || !CanBeKnown(list[place])) continue;
+    if (!TRY(IsByItself(images, list[place], image_of(place)))) return Unchanged();
+  }
+  std::erase_if(found.mentions_, [&](const Mention& of) { return !found.Has(of.second); });
   return found;
 }
 
@@ -101,6 +134,7 @@ Result<bool> Unchanged::IsUnchanged(const Images& images, const std::vector<List
   bool any_without_handler = false;
   bool any_imported = false;
   for (const std::size_t place : places) {
+    if (!CanBeKnown(list[place])) return false;
     const auto& handler = entries_[place].handler;
     if (!copies.insert(handler ? std::string_view(*handler) : "").second) return false;
     any_without_handler = any_without_handler || !handler;
@@ -137,7 +171,7 @@ Result<bool> Unchanged::IsUnchanged(const Images& images, const std::vector<List
   for (const std::size_t place : places) {
     const auto& digests = list[place].repo_digests;
     const bool has_all = std::ranges::all_of(digests, [&](const std::string& digest) {
-      return std::ranges::binary_search(aliases, digest);
+      return std::ranges::binary_search(aliases, digest) && IsDigest(digest);
     });
     if (!has_all) return false;
   }
@@ -157,7 +191,7 @@ bool Unchanged::HasRow(const Key16& key) const {
 void Unchanged::AddHandlers(const Key16& digest,
                             std::set<std::optional<std::string>>& handlers) const {
   for (const auto& [key, place] : MentionsOf(digest)) {
-    if (Has(place)) handlers.insert(entries_[place].handler);
+    handlers.insert(entries_[place].handler);
   }
 }
 

@@ -2,8 +2,10 @@
 // may be long: then this is all that a list costs.
 //
 // Such an image is known, on the node under the same ID as before, and its digests are among its
-// aliases. No other image has one of these, on the list or in the store, so that the list changes
-// nothing of its rows, and judges other images as if it were not there.
+// aliases, which are no other image's on the list or in the store. All other images of the list
+// must be by themselves, too: new, or known under their own ID alone. Then what the list says of
+// them changes nothing of its rows, and they are judged as if it were not there. If digests changed
+// hands, each image is looked at.
 
 #ifndef WAYBILL_STORE_IMAGES_UNCHANGED_H_
 #define WAYBILL_STORE_IMAGES_UNCHANGED_H_
@@ -23,6 +25,8 @@
 
 namespace waybill::internal {
 
+// Whether a record can have such a ref.
+bool CanBeKnown(const ListedImage& image);
 // The handler of a list's entry as stored; nullopt: it names none, or there is no list of handlers,
 // so there is the default one only, whatever it is called.
 std::optional<std::string> HandlerInList(const std::vector<RuntimeHandler>& handlers,
@@ -62,6 +66,7 @@ class Unchanged {
 
   std::vector<Entry> entries_;  // by place
   // FirstImageKey of each ID and digest on the list, and the place of an entry that has it; sorted.
+  // In the end of those that are unchanged.
   std::vector<Mention> mentions_;
   std::vector<Key16> images_;  // FirstImageKey of those that are unchanged, sorted
   std::uint64_t count_ = 0;

@@ -39,7 +39,8 @@ SecretMatch MatchOf(const ImagePullSecret& stored, const ImagePullSecret& asked)
   BOOST_REQUIRE(payload);
   const auto entry = ImageView(*payload).Find("docker.io/library/nginx");
   BOOST_REQUIRE(entry);
-  const ProbeSecret probe{ImagePullSecretView(asked)};
+  const ImagePullSecretView view(asked);
+  const ProbeSecret probe(view);
   return {.hash = entry->HasHash(0, probe), .coordinates = entry->IsSecret(0, probe)};
 }
 
