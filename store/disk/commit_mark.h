@@ -60,7 +60,7 @@ class CommitMark {
   bool allows_one_flush() const { return allows_one_flush_ && !lost_; }
   // After the commit's flush. On an error the mark is lost.
   void Acknowledge(std::uint64_t sequence) noexcept;
-  // At closing, if all that was begun is on the disk. Does nothing if nothing was begun.
+  // At closing, unless a commit is under way, or may not be on the disk. Nothing if none was begun.
   Result<void> Shut();
 
  private:

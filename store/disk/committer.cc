@@ -20,8 +20,8 @@ constexpr std::uint64_t kReaderCheckInterval = 256;
 constexpr std::uint64_t kMinReservePages = 64;
 constexpr std::uint64_t kMaxReservePages = 1024;
 constexpr std::uint64_t kReserveShare = 16;
-// A commit writes so many beside those of the tables: state, free list. It must leave so many that
-// can be used at once, or no later one could ever be written.
+// A commit writes so many beside those of the tables: the main table's to the state, free list. It
+// must leave so many that can be used at once, or no later one could ever be written.
 constexpr std::uint64_t kPagesOfCommit = 6;
 constexpr std::uint64_t kPagesLeft = 10;
 // If so many pages were never used, the free list is not read.

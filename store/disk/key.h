@@ -1,6 +1,6 @@
 // The 16-byte keys of every table.
-// A table says how its keys are made (store/disk/keys.h). Those of the main table are fixed
-// names of 16 bytes.
+// A table says how its keys are made (store/disk/keys.h). Those of the header's records, in the main
+// table, are fixed names of 16 bytes.
 //
 // All hashes are seeded with Identity.hash_seed and written big-endian, as XXH128_canonical does.
 

@@ -289,15 +289,19 @@ Lookup ReaderPool::Lease::FindPull(const Key16& of_image, FunctionRef<bool(Paylo
   lmdb::Bytes at = first.span();
   lmdb::Bytes value;
   int rc = lmdb::CursorGet(cursor, &at, &value, MDB_SET_RANGE);
+  std::uint64_t seen = 0;
   for (; rc == MDB_SUCCESS && at.size() == sizeof(Key16);
        rc = lmdb::CursorGet(cursor, &at, &value, MDB_NEXT)) {
     const Key16 key = Key16::From(at.first<16>());
+    ++seen;
     if (!AreOfOneImage(key, of_image)) continue;
     Payload payload;
     if (!OpenValue(SpecOf(kInMain), key, value, payload)) return Lookup::kDamaged;
     if (is_it(payload)) return Lookup::kFound;
   }
-  return rc == MDB_NOTFOUND && CountIsTrue(kInMain) ? Lookup::kAbsent : Lookup::kDamaged;
+  // A separator that is damaged could hide a leaf.
+  const bool all = rc == MDB_NOTFOUND && seen == state().digest(kInMain).count;
+  return all ? Lookup::kAbsent : Lookup::kDamaged;
 }
 
 std::optional<std::uint64_t> ReaderPool::Lease::EntriesOf(Table table) const {

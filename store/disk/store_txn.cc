@@ -176,7 +176,7 @@ Result<bool> StoreTxn::Store(std::optional<Table> table, TableDigest& digest, co
     return true;
   }
   if (table) Touch(*table, value.size());
-  // The main table's records always find room: they are small, and one says what was lost.
+  // The header's records always find room: they are small, and one says what was lost.
   const bool needs_room = table && how != How::kReplaceFromReserve;
   if (needs_room && (!exists || old.mv_size < value.size())) TRY(TakeRoom(dbi, value.size()));
   const bool recount = exists && !TakeOut(key, lmdb::FromVal(old), digest);

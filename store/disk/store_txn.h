@@ -118,7 +118,7 @@ class StoreTxn {
   // Open pulls of that key's image, the newest first. Reads the keys of all.
   Result<void> ForEachPull(const Key16& of_image, Visitor visit) const;
 
-  // Records of the main table. kIo also if there is no such record.
+  // The header's records, in the main table. kIo also if there is no such record.
   Result<void> PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload);
   Result<Payload> GetHeaderRecord(const Key16& key, RecordKind kind) const;
   // Identity::settings. The caller keeps its copy of the identity up to date.
@@ -140,7 +140,7 @@ class StoreTxn {
   void Touch(Table table, std::size_t bytes);
   enum class How : std::uint8_t { kReplace, kReplaceFromReserve, kNew };
   Result<bool> Write(const Schema& schema, Table table, const Key16& key, Payload payload, How how);
-  // nullopt: the main table. Writes nothing if the value is there already. False: the key exists,
+  // nullopt: the header. Writes nothing if the value is there already. False: the key exists,
   // and it should be new.
   Result<bool> Store(std::optional<Table> table, TableDigest& digest, const Key16& key, Value value,
                      How how);

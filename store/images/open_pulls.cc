@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -30,23 +32,31 @@ bool EndedLater(const UnresolvedPull& a, const UnresolvedPull& b, const BootTime
   return order(a) > order(b);
 }
 
-// Stores a pull that ended just now. Those of the same string, handler and state become a part of
-// it.
-Result<void> KeepEnded(StoreTxn& txn, UnresolvedPull pull) {
-  const Brought brought = pull.nothing_at != 0 ? Brought::kNothing : Brought::kMaybe;
-  auto others = TRY(pull.anything ? AllOpenPulls(txn)
-                                  : FindOpenPulls(txn, pull.image, pull.runtime_handler, brought));
-  for (const UnresolvedPull& other : others) {
-    if (other.id == pull.id || other.state != pull.state || other.anything != pull.anything) {
-      continue;
-    }
+// Stores a pull that ended just now. `others`: of the same string and handler. Those of the same
+// state become a part of it.
+Result<void> KeepEnded(StoreTxn& txn, UnresolvedPull pull, std::vector<UnresolvedPull>& others) {
+  const auto is_part = [&](const UnresolvedPull& other) {
+    return other.id != pull.id && other.state == pull.state && other.anything == pull.anything;
+  };
+  const auto parts = std::ranges::stable_partition(others, std::not_fn(is_part));
+  for (const UnresolvedPull& other : parts) {
     if (auto r = EraseOpenPull(txn, other); !r) return r;
     pull.several = true;
     pull.began = std::min(pull.began, other.began);
     pull.stamp = std::min(pull.stamp, other.stamp);
-    pull.id = std::max(pull.id, other.id);
   }
-  return PutOpenPull(txn, pull);
+  for (const UnresolvedPull& other : parts) pull.id = std::max(pull.id, other.id);
+  others.erase(parts.begin(), parts.end());
+  TRY(PutOpenPull(txn, pull));
+  others.push_back(std::move(pull));
+  return {};
+}
+
+Result<void> KeepEnded(StoreTxn& txn, UnresolvedPull pull) {
+  const Brought brought = pull.nothing_at != 0 ? Brought::kNothing : Brought::kMaybe;
+  auto others = TRY(pull.anything ? AllOpenPulls(txn)
+                                  : FindOpenPulls(txn, pull.image, pull.runtime_handler, brought));
+  return KeepEnded(txn, std::move(pull), others);
 }
 
 // Keeps the number of pulls that ended within its bound: the oldest become one of anything. Looks
@@ -189,15 +199,21 @@ Result<void> CarryPull(StoreTxn& txn, UnresolvedPull pull) {
 
 Result<std::uint64_t> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::uint64_t at_most) {
   std::uint64_t ended = 0;
-  auto pulls = TRY(AllOpenPulls(txn));
-  for (UnresolvedPull& pull : pulls) {
+  const auto pulls = TRY(AllOpenPulls(txn));
+  std::map<std::pair<std::string, std::string>, std::vector<UnresolvedPull>> by_copy;
+  for (const UnresolvedPull& pull : pulls) {
+    if (pull.nothing_at == 0) by_copy[{pull.image, pull.runtime_handler}].push_back(pull);
+  }
+  for (UnresolvedPull pull : pulls) {
     if (ended == at_most) break;
     if (pull.state != PullState::kRunning) continue;
     TRY(EraseOpenPull(txn, pull));
     pull.state = PullState::kUnknown;
     pull.ended = txn.now();
     pull.ended_at = now;
-    TRY(KeepEnded(txn, std::move(pull)));
+    auto& others = by_copy[{pull.image, pull.runtime_handler}];
+    std::erase_if(others, [&](const UnresolvedPull& other) { return other.id == pull.id; });
+    TRY(KeepEnded(txn, std::move(pull), others));
     ++ended;
   }
   return ended;

@@ -7,8 +7,8 @@ namespace waybill::internal {
 
 namespace {
 
-// Commits between two looks whether the file is still under its name: one look a pull, which is
-// two commits.
+// Commits between two looks whether the file is still under its name: one look a pull of one
+// caller, which is two commits.
 constexpr std::uint64_t kLookInterval = 2;
 
 }  // namespace

@@ -8,6 +8,11 @@
 #include "tests/support/damage.h"
 #include "tests/support/damage_judge.h"
 #include "tests/support/draw.h"
+#include "tests/support/node_store.h"
+#include "tests/support/pod.h"
+#include "tests/support/rows.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/temp_dir.h"
 
 namespace {
 
@@ -93,6 +98,42 @@ BOOST_AUTO_TEST_CASE(the_whole_file_as_it_once_was) {
   Run(
       history.size(), [&](std::size_t i, std::string& bytes) { bytes = history[i]; },
       OpenedBy::kOwnerWithWitness);
+}
+
+// Pulls lie beside the state, in pages of their own if there are many. A page that is lost takes
+// along its pulls, and neither the state nor what a record proves.
+BOOST_FIXTURE_TEST_CASE(each_page_of_open_pulls_zeroed, TempDir) {
+  constexpr int kPulls = 100;
+  {
+    const auto store = Must(NodeStore::Open(OptionsIn(path())));
+    for (int i = 0; i < kPulls; ++i) {
+      Must(store->RecordPullIntent({.image = "pulls.example.com/" + std::to_string(i) + ":v1"}));
+    }
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
+    Must(store->Close());
+  }
+  for (const std::string file : {"store", "witness"}) {
+    std::filesystem::rename(*this / file, *this / ("sound " + file));
+  }
+  const std::string sound = ReadFile(*this / "sound store/data.mdb");
+  int lost = 0;
+  for (std::size_t at = 0; at < sound.size(); at += kPage) {
+    const std::string_view page = std::string_view(sound).substr(at, kPage);
+    if (page.find("pulls.example.com/") == page.npos || page.find("waybill-state") != page.npos) {
+      continue;
+    }
+    for (const std::string file : {"store", "witness"}) {
+      std::filesystem::remove_all(*this / file);
+      std::filesystem::copy(*this / ("sound " + file), *this / file);
+    }
+    WriteFile(*this / "store/data.mdb", std::string(sound).replace(at, kPage, kPage, '\0'));
+    const auto store = Must(NodeStore::Open(OptionsIn(path())));
+    if (store->recovery_report().set_aside) ++lost;
+    Pod pod(kSecretA);
+    const Decision decision = store->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
+    BOOST_TEST(!decision.pull, "page " << at / kPage << ": " << ReasonName(decision.reason));
+  }
+  BOOST_TEST(lost > 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

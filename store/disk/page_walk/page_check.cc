@@ -432,9 +432,9 @@ Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key, OnRead
   const PageNumber end = file.size_bytes() / metas.page_bytes;
   Walk(file, metas, which, end, finder, findings).Main();
   TRY(file.CheckReads(on_error));
+  if (finder.found) return *std::move(finder.found);
   if (!findings.findings.empty()) return Error{ErrorCode::kDamaged, findings.findings.front(), ""};
-  if (!finder.found) return Error{ErrorCode::kNotFound, "main: there is no such value", ""};
-  return *std::move(finder.found);
+  return Error{ErrorCode::kNotFound, "main: there is no such value", ""};
 }
 
 std::uint64_t MapBytesOffset(int which, std::uint32_t page_bytes) {

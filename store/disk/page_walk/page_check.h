@@ -87,9 +87,9 @@ Result<WalkResult> WalkFile(int fd, PageVisitor& visitor, OnReadError on_error =
 Result<PageFindings> SalvageTree(int fd, int which, PageVisitor& visitor,
                                  OnReadError on_error = OnReadError::kFail);
 
-// The value of one key in the main tree of meta page `which`, newer or older. Reads and checks that
-// tree alone, which is small. kNotFound: it is sound, and holds no such value. kDamaged: it breaks
-// a rule.
+// The value of one key in the main tree of meta page `which`, newer or older, also if other pages
+// of that tree break a rule. Reads and checks that tree alone, which is small. kNotFound: it is
+// sound, and holds no such value. kDamaged: it breaks a rule, and the value is not found.
 Result<std::vector<std::byte>> FindInMain(int fd, int which, PageKey key,
                                           OnReadError on_error = OnReadError::kFail);
 
