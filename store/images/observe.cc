@@ -301,15 +301,19 @@ class Judge {
     }
   }
 
-  Result<Fate> FateOf(const ImageInList& image) const {
-    const bool is_named = named_ && named_->Has(image);
+  // Whether an installer's list names it, and nothing else may be known of it.
+  Result<bool> IsNamed(const ImageInList& image) const {
+    if (!named_ || !named_->Has(image)) return false;
+    const auto may_be_known = TRY(givers_.MayBeKnown(images_, image));
+    return may_be_known.empty();
+  }
+
+  Result<Fate> FateOf(const ImageInList& image, bool is_named) const {
+    if (is_named) return Preloaded(kPreloadedList, kNamed);
     const bool is_imported = terms_.may_enter && image.imported;
     const bool by_operator = terms_.rule == Rule::kClose || terms_.rule == Rule::kAdopt;
     std::string may_be_known;
-    if (is_named || is_imported || by_operator) {
-      may_be_known = TRY(givers_.MayBeKnown(images_, image));
-    }
-    if (is_named && may_be_known.empty()) return Preloaded(kPreloadedList, kNamed);
+    if (is_imported || by_operator) may_be_known = TRY(givers_.MayBeKnown(images_, image));
     if (is_imported && may_be_known.empty()) return Preloaded(kImported, kIsImported);
     if (terms_.rule == Rule::kDistrust) return Fate{};
     if (terms_.rule == Rule::kEvidence) return ByEvidence(image);
@@ -397,8 +401,13 @@ Result<void> JudgeAll(Images& images, const std::vector<ImageInList>& listed, co
   }
   const auto givers = TRY(Givers::Collect(images, options));
   const Judge judge(images, givers, list, terms, observing);
+  // By what was known before any is closed.
+  std::set<const ImageInList*> named;
   for (const ImageInList* image : unknown) {
-    auto fate = TRY(judge.FateOf(*image));
+    if (TRY(judge.IsNamed(*image))) named.insert(image);
+  }
+  for (const ImageInList* image : unknown) {
+    auto fate = TRY(judge.FateOf(*image, named.contains(image)));
     switch (fate.of) {
       case Of::kLeft:
         ++report.left;
