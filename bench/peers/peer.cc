@@ -114,7 +114,8 @@ Pull::Pull(std::uint64_t offset)
       record_file(EncodePulledRecord(RecordOf(index))) {}
 
 StoredBytes::StoredBytes(const std::filesystem::path& scratch, std::size_t count) {
-  ScratchStore store(scratch / "stored-bytes");
+  // Its witness stays, and another size is another store.
+  ScratchStore store(scratch / ("stored-bytes-" + std::to_string(count)));
   store.Fill(count);
   Must(store->Call(BeginPull{.image = ImageOf(count)}));
   store.Close();

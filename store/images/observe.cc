@@ -37,10 +37,6 @@ constexpr std::string_view kNamed = "the list of preloaded images names it";
 constexpr std::string_view kIsPinned = "the runtime's configuration pins it";
 constexpr std::string_view kIsImported = "the runtime shows that no pull brought it";
 
-NamedImage ReadListed(const std::string& name) {
-  return name.size() <= kMaxImageBytes ? ReadName(name) : NamedImage();
-}
-
 // The images of a list, each once, without those that are unchanged. Handlers are mapped to their
 // stored names.
 Result<std::vector<ImageInList>> Prepare(const Images& images, const std::vector<ListedImage>& list,

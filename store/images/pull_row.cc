@@ -109,6 +109,7 @@ Result<std::vector<UnresolvedPull>> AllOpenPulls(const StoreTxn& txn) {
     if (auto pull = DecodeUnresolvedPull(payload)) pulls.push_back(std::move(*pull));
     return true;
   }));
+  std::ranges::reverse(pulls);
   return pulls;
 }
 

@@ -33,7 +33,7 @@ enum class Brought : std::uint8_t { kMaybe, kNothing };  // UnresolvedPull::noth
 Result<std::vector<UnresolvedPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
                                                   std::string_view runtime_handler,
                                                   Brought brought = Brought::kMaybe);
-// All that can be read, in no order.
+// All that can be read, the oldest first.
 Result<std::vector<UnresolvedPull>> AllOpenPulls(const StoreTxn& txn);
 // How many, but for those that brought nothing. What can't be read counts.
 Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn);

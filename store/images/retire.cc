@@ -215,6 +215,7 @@ Result<OnNode::Handlers> OnNode::Find(const ImageRow& row, As as) const {
   const auto add = [&](const std::string& key) {
     const auto at = handlers_.find(key);
     if (at != handlers_.end()) found.insert(at->second.begin(), at->second.end());
+    if (unchanged_.count() == 0) return;
     unchanged_.AddHandlers(FirstImageKey(key, images_.txn().seed()), found);
   };
   add(row.subject);

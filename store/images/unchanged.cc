@@ -52,12 +52,15 @@ Result<bool> IsByItself(const Images& images, const ListedImage& listed, const K
 }
 
 bool IsDigest(const std::string& name) {
-  if (name.size() > kMaxImageBytes) return false;
-  const NamedImage parsed = ReadName(name);
+  const NamedImage parsed = ReadListed(name);
   return parsed.parses && !parsed.digest.empty();
 }
 
 }  // namespace
+
+NamedImage ReadListed(const std::string& name) {
+  return name.size() <= kMaxImageBytes ? ReadName(name) : NamedImage();
+}
 
 bool CanBeKnown(const ListedImage& image) {
   return !image.id.empty() && image.id.size() <= kMaxImageRefBytes;

@@ -1,11 +1,11 @@
 // Which images of a runtime's list the store has as the list says. Most lists change nothing, and
 // may be long: then this is all that a list costs.
 //
-// Such an image is known, on the node under the same ID as before, and its digests are among its
-// aliases, which are no other image's on the list or in the store. All other images of the list
-// must be by themselves, too: new, or known under their own ID alone. Then what the list says of
-// them changes nothing of its rows, and they are judged as if it were not there. If digests changed
-// hands, each image is looked at.
+// An unchanged image is known, and listed under the same ID as before. Its digests are among its
+// aliases, and no other image has one of these, on the list or in the store. The list's other
+// images must be by themselves: new, or known under their own ID alone. Then no row of an unchanged
+// image bears on what the list says of the others, nor the other way round. If digests changed
+// hands, no image counts as unchanged, and each is looked at.
 
 #ifndef WAYBILL_STORE_IMAGES_UNCHANGED_H_
 #define WAYBILL_STORE_IMAGES_UNCHANGED_H_
@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/image_spellings.h"
 #include "store/images/images.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
@@ -27,6 +28,8 @@ namespace waybill::internal {
 
 // Whether a record can have such a ref.
 bool CanBeKnown(const ListedImage& image);
+// A name that is too long does not parse.
+NamedImage ReadListed(const std::string& name);
 // The handler of a list's entry as stored; nullopt: it names none, or there is no list of handlers,
 // so there is the default one only, whatever it is called.
 std::optional<std::string> HandlerInList(const std::vector<RuntimeHandler>& handlers,
@@ -41,7 +44,7 @@ class Unchanged {
   bool Has(std::size_t place) const { return !entries_.empty() && entries_[place].is_unchanged; }
   // Whether the key is of a row of such an image.
   bool HasRow(const Key16& key) const;
-  // How many images there are, each copy of another handler by itself.
+  // How many entries of the list are unchanged.
   std::uint64_t count() const { return count_; }
   // Adds under which handlers those are listed that have the ref's digest (OnNode::Handlers).
   void AddHandlers(const Key16& digest, std::set<std::optional<std::string>>& handlers) const;
@@ -66,7 +69,7 @@ class Unchanged {
 
   std::vector<Entry> entries_;  // by place
   // FirstImageKey of each ID and digest on the list, and the place of an entry that has it; sorted.
-  // In the end of those that are unchanged.
+  // After Find, of unchanged images alone.
   std::vector<Mention> mentions_;
   std::vector<Key16> images_;  // FirstImageKey of those that are unchanged, sorted
   std::uint64_t count_ = 0;

@@ -5,8 +5,8 @@
 //      newest is torn; or the newest itself, if the other meta page was being written over and is
 //      neither the old nor the new one. It is taken if it is sound and nobody can have been told of
 //      a later commit (the torn tree of stale.h): the mark is open and acknowledges none, and the
-//      witness knows of none. (An open mark says that the next one may have begun.)
-//      Otherwise it is damage: rebuild, distrust.
+//      witness knows of none. In the boot in which the mark was written it must say, too, that a
+//      later one may have begun, which an older mark does not. Otherwise: rebuild, distrust.
 //   2  Take the other commit back: say in the mark that it was begun in this boot; remove lock.mdb,
 //      which may have its transaction ID; put a meta page without roots in the place of its own;
 //      flush. Cut short, this is done again.

@@ -272,7 +272,7 @@ Result<RuntimesReport> Fold(Images& images, const Chosen& chosen) {
     pull.runtime_handler.clear();
     report.intents_collapsed += may_bring ? 1U : 0U;
     if (!KeepsEndedPulls(images.mode())) {
-      // A kubelet has one intent for a string.
+      // A kubelet has one intent for a string: the oldest, since its success may be that one's.
       auto there = TRY(FindOpenPulls(txn, pull.image, ""));
       if (!there.empty()) continue;
     }

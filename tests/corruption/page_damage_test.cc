@@ -1,9 +1,15 @@
 // Whole pages of a store lost, swapped, or replaced by older ones: what had to be pulled still
 // must. WAYBILL_PAGES_ONE_IN=N: of many such files only each Nth, from a random one on.
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <string>
+#include <vector>
 
+#include "store/base/files.h"
 #include "store/disk/page_walk/page_format.h"
 #include "tests/support/damage.h"
 #include "tests/support/damage_judge.h"
@@ -46,6 +52,15 @@ struct Sample {
   DamageJudge judge;
   const std::size_t pages = judge.sample().database.size() / kPage;
 };
+
+// More than one page of the main table holds.
+std::vector<std::string> Pulled() {
+  std::vector<std::string> images;
+  for (int i = 0; i < 100; ++i) {
+    images.push_back("pulls.example.com/" + std::to_string(i) + ":v1");
+  }
+  return images;
+}
 
 BOOST_FIXTURE_TEST_SUITE(page_damage, Sample)
 
@@ -100,15 +115,40 @@ BOOST_AUTO_TEST_CASE(the_whole_file_as_it_once_was) {
       OpenedBy::kOwnerWithWitness);
 }
 
+// A pull that is hidden by a damaged separator would let its image pass for preloaded.
+BOOST_FIXTURE_TEST_CASE(a_separator_of_open_pulls_damaged_under_its_owner, TempDir) {
+  const auto store = Must(NodeStore::Open(OptionsIn(path())));
+  for (const std::string& image : Pulled()) Must(store->RecordPullIntent({.image = image}));
+  const std::string sound = ReadFile(*this / "store/data.mdb");
+  std::string bytes = sound;
+  for (std::size_t at = 0; at < bytes.size(); at += kPage) {
+    internal::PageHeader header{};
+    std::memcpy(&header, bytes.data() + at, sizeof(header));
+    if (header.flags != internal::kPageBranch) continue;
+    // The first node of a branch page has no key, the second one has the separator.
+    std::uint16_t node = 0;
+    std::memcpy(&node, bytes.data() + at + internal::kPageHeaderBytes + sizeof(node), sizeof(node));
+    constexpr std::size_t kBeforeKey = 8;
+    FlipBit(bytes, 8 * (at + node + kBeforeKey) + 7);
+  }
+  const auto file = Must(internal::OpenFile(*this / "store/data.mdb", O_RDWR));
+  Must(internal::PWriteAll(file, bytes, 0, "data.mdb"));
+  std::size_t refused = 0;
+  for (const std::string& image : Pulled()) {
+    const auto has = store->HasIntent({.image = image});
+    BOOST_TEST((!has || *has), image);
+    refused += has ? 0U : 1U;
+  }
+  BOOST_TEST(refused > 0U);
+  Must(internal::PWriteAll(file, sound, 0, "data.mdb"));
+}
+
 // Pulls lie beside the state, in pages of their own if there are many. A page that is lost takes
 // along its pulls, and neither the state nor what a record proves.
 BOOST_FIXTURE_TEST_CASE(each_page_of_open_pulls_zeroed, TempDir) {
-  constexpr int kPulls = 100;
   {
     const auto store = Must(NodeStore::Open(OptionsIn(path())));
-    for (int i = 0; i < kPulls; ++i) {
-      Must(store->RecordPullIntent({.image = "pulls.example.com/" + std::to_string(i) + ":v1"}));
-    }
+    for (const std::string& image : Pulled()) Must(store->RecordPullIntent({.image = image}));
     Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
     Must(store->Close());
   }
