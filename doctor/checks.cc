@@ -3,46 +3,29 @@
 #include <algorithm>
 #include <exception>
 
+#include "store/base/empty_list.h"
+
 namespace waybill::doctor {
 namespace {
 
 constexpr Check kChecks[] = {
-    {"kubelet-version", kTheKubelet, Matters::kTenants, true, KubeletVersionCheck},
-    {"kubelet-gate", kTheKubelet, Matters::kTenants, true, KubeletGateCheck},
-    {"kubelet-policy", kTheKubelet, Matters::kTenants, true, KubeletPolicyCheck},
-    {"kubelet-directory", kTheKubelet, Matters::kTenants, true, KubeletDirectoryCheck},
-    {"kubelet-records", kTheKubelet, Matters::kTenants, true, KubeletRecordsCheck},
-    {"kubelet-runtime-classes", kTheKubelet, Matters::kOtherwise, true, KubeletRuntimeClassesCheck},
-    {"kubelet-pulls", kTheKubelet, Matters::kOtherwise, false, KubeletPullsCheck},
-    {"runtime-version", kTheRuntime, Matters::kOtherwise, false, RuntimeVersionCheck},
-    {"runtime-image-refs", kTheRuntime, Matters::kTenants, true, RuntimeImageRefsCheck},
-    {"runtime-guest-pulls", kTheRuntime, Matters::kTenants, true, RuntimeGuestPullsCheck},
-    {"runtime-short-names", kTheRuntime, Matters::kOtherwise, false, RuntimeShortNamesCheck},
-    {"runtime-proxy", kTheRuntime, Matters::kOtherwise, false, RuntimeProxyCheck},
-    {"credentials-mirrors", kWhoChecks, Matters::kTenants, true, CredentialsMirrorsCheck},
-    {"userns-kernel", kUserNamespaces, Matters::kOtherwise, false, UsernsKernelCheck},
-    {"userns-pool", kUserNamespaces, Matters::kOtherwise, false, UsernsPoolCheck},
-    {"userns-mappings", kUserNamespaces, Matters::kOtherwise, false, UsernsMappingsCheck},
-    {"userns-mounts", kUserNamespaces, Matters::kOtherwise, false, UsernsMountsCheck},
-    {"userns-handlers", kUserNamespaces, Matters::kOtherwise, false, UsernsHandlersCheck},
-    {"userns-processes", kUserNamespaces, Matters::kOtherwise, false, UsernsProcessesCheck},
-    {"waybill-store", kWaybill, Matters::kTenants, false, WaybillStoreCheck},
-    {"waybill-trust", kWaybill, Matters::kOtherwise, false, WaybillTrustCheck},
-    {"waybill-witness", kWaybill, Matters::kOtherwise, false, WaybillWitnessCheck},
-    {"waybill-backup", kWaybill, Matters::kOtherwise, false, WaybillBackupCheck},
-    {"waybill-guard", kWaybill, Matters::kTenants, false, WaybillGuardCheck},
-    {"waybill-owner", kWaybill, Matters::kTenants, true, WaybillOwnerCheck},
-    {"waybill-versions", kWaybill, Matters::kOtherwise, false, WaybillVersionsCheck},
-    {"disk-file-system", kTheDisk, Matters::kOtherwise, true, DiskFileSystemCheck},
-    {"disk-space", kTheDisk, Matters::kOtherwise, true, DiskSpaceCheck},
+    {"kubelet-version", true, true, KubeletVersionCheck},
+    {"kubelet-gate", true, true, KubeletGateCheck},
+    {"kubelet-policy", true, true, KubeletPolicyCheck},
+    {"kubelet-directory", true, true, KubeletDirectoryCheck},
+    {"kubelet-records", true, true, KubeletRecordsCheck},
+    {"runtime-version", false, false, RuntimeVersionCheck},
+    {"runtime-image-refs", true, true, RuntimeImageRefsCheck},
+    {"runtime-guest-pulls", true, true, RuntimeGuestPullsCheck},
+    {"runtime-proxy", false, false, RuntimeProxyCheck},
+    {"credentials-node", true, true, CredentialsNodeCheck},
+    {"credentials-mirrors", true, true, CredentialsMirrorsCheck},
+    {"userns-pool", false, false, UsernsPoolCheck},
+    {"waybill-store", true, false, WaybillStoreCheck},
+    {"waybill-guard", true, false, WaybillGuardCheck},
+    {"disk-file-system", false, true, DiskFileSystemCheck},
+    {"disk-space", false, true, DiskSpaceCheck},
 };
-
-const Check* CheckOf(const Finding& finding) {
-  const auto* const found =
-      std::find_if(std::begin(kChecks), std::end(kChecks),
-                   [&](const Check& check) { return finding.check == check.name; });
-  return found == std::end(kChecks) ? nullptr : found;
-}
 
 Findings Look(const Check& check, const Node& node) {
   try {
@@ -56,17 +39,8 @@ Findings Look(const Check& check, const Node& node) {
 }  // namespace
 
 std::string_view VerdictName(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kOk:
-      return "ok";
-    case Verdict::kUnknown:
-      return "unknown";
-    case Verdict::kWarn:
-      return "warn";
-    case Verdict::kFail:
-      return "fail";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"ok", "unknown", "warn", "fail"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 std::span<const Check> Checks() { return kChecks; }
@@ -77,7 +51,6 @@ Findings Examine(const Node& node, bool only_guards) {
     if (only_guards && !check.guard) continue;
     for (Finding& finding : Look(check, node)) {
       finding.check = check.name;
-      finding.group = check.group;
       if (finding.verdict != Verdict::kOk && finding.next.empty()) {
         finding.next = "run it as root, on the node itself";
       }
@@ -90,12 +63,34 @@ Findings Examine(const Node& node, bool only_guards) {
 Protection ProtectionBy(const Findings& findings) {
   Protection protection = Protection::kYes;
   for (const Finding& finding : findings) {
-    const Check* const check = CheckOf(finding);
-    if (check == nullptr || check->matters != Matters::kTenants) continue;
+    const bool concerns = std::ranges::any_of(kChecks, [&](const Check& check) {
+      return check.concerns_access && finding.check == check.name;
+    });
+    if (!concerns) continue;
     if (finding.verdict == Verdict::kFail) return Protection::kNo;
     if (finding.verdict == Verdict::kUnknown) protection = Protection::kNotKnown;
+    if (finding.until_loss) protection = std::max(protection, Protection::kUntilLoss);
   }
   return protection;
+}
+
+std::string_view SentenceOf(Protection protection) {
+  switch (protection) {
+    case Protection::kYes:
+      return "This node keeps one tenant's images from another.";
+    case Protection::kUntilLoss:
+      return "This node keeps one tenant's images from another only until the kubelet loses a "
+             "record.";
+    case Protection::kNo:
+      return "This node DOES NOT keep one tenant's images from another.";
+    case Protection::kNotKnown:
+      break;
+  }
+  return "It is NOT KNOWN whether this node keeps one tenant's images from another.";
+}
+
+std::string Count(std::uint64_t count, std::string_view what) {
+  return internal::HowMany(count, what);
 }
 
 }  // namespace waybill::doctor

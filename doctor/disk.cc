@@ -1,13 +1,12 @@
 // The checks of the disk that records and the store are on.
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "doctor/checks.h"
-#include "doctor/text.h"
-#include "store/base/files.h"
 
 namespace waybill::doctor {
 namespace {
@@ -15,6 +14,33 @@ namespace {
 // What a guard needs to begin, and a store to go on: docs/operations.md, "A full disk".
 constexpr std::uint64_t kNeeded = std::uint64_t{1} << 20;
 constexpr std::uint64_t kShort = std::uint64_t{100} << 20;
+
+// docs/limits.md has what was tried. What is not here, nobody tried.
+enum class Kind : std::uint8_t { kGood, kCopyOnWrite, kInMemory, kRemote };
+const std::map<std::string, Kind, std::less<>> kKinds = {
+    {"ext2", Kind::kGood},
+    {"ext3", Kind::kGood},
+    {"ext4", Kind::kGood},
+    {"xfs", Kind::kGood},
+    {"btrfs", Kind::kCopyOnWrite},
+    {"zfs", Kind::kCopyOnWrite},
+    {"bcachefs", Kind::kCopyOnWrite},
+    {"tmpfs", Kind::kInMemory},
+    {"ramfs", Kind::kInMemory},
+    {"nfs", Kind::kRemote},
+    {"nfs4", Kind::kRemote},
+    {"cifs", Kind::kRemote},
+    {"smb3", Kind::kRemote},
+    {"smbfs", Kind::kRemote},
+    {"9p", Kind::kRemote},
+    {"virtiofs", Kind::kRemote},
+    {"vboxsf", Kind::kRemote},
+    {"lustre", Kind::kRemote},
+    {"ceph", Kind::kRemote},
+    {"afs", Kind::kRemote},
+    {"prl_fs", Kind::kRemote},
+    {"vmhgfs", Kind::kRemote},
+};
 
 struct Place {
   std::string what;
@@ -27,22 +53,16 @@ std::vector<Place> Places(const Node& node) {
   return places;
 }
 
-// Of the mount that a path is on, by /proc's table: the longest mount point above it.
-std::string FileSystemOf(const std::string& table, const std::string& path) {
+}  // namespace
+
+std::string FileSystemOf(const Node& node, const std::string& path) {
+  const auto table = node.files().Read("/proc/self/mountinfo", std::size_t{16} << 20);
   std::string found;
   std::size_t longest = 0;
-  for (std::size_t at = 0; at < table.size();) {
-    const std::size_t end = std::min(table.find('\n', at), table.size());
-    const std::string line = table.substr(at, end - at);
-    at = end + 1;
+  for (const std::string& line : LinesOf(table.value_or(""))) {
     // 36 35 98:0 /root /mount/point options - type source options
-    std::vector<std::string> words;
-    for (std::size_t word = 0; word < line.size();) {
-      const std::size_t stop = std::min(line.find(' ', word), line.size());
-      words.push_back(line.substr(word, stop - word));
-      word = stop + 1;
-    }
-    const auto dash = std::find(words.begin(), words.end(), "-");
+    const auto words = WordsOf(line);
+    const auto dash = std::ranges::find(words, "-");
     if (words.size() < 5 || words.end() - dash < 2) continue;
     const std::string& mount = words[4];
     const bool is_above = mount == "/" || path == mount || path.starts_with(mount + "/");
@@ -53,23 +73,29 @@ std::string FileSystemOf(const std::string& table, const std::string& path) {
   return found;
 }
 
-}  // namespace
-
 Findings DiskFileSystemCheck(const Node& node) {
-  const auto table = node.Read("/proc/self/mountinfo", std::size_t{16} << 20);
-  if (!table) return {Unknown(table.error())};
   Findings findings;
   std::string good;
   for (const Place& place : Places(node)) {
-    const std::string type = FileSystemOf(*table, place.path);
-    if (type == "tmpfs" || type == "ramfs") {
+    const std::string type = FileSystemOf(node, place.path);
+    const std::string on = place.what + ", " + place.path + ", is on " + type;
+    const auto kind = kKinds.find(type.starts_with("fuse") ? "9p" : type);
+    if (type.empty()) {
+      findings.push_back(
+          Unknown("/proc/self/mountinfo does not say what " + place.path + " is on"));
+    } else if (kind == kKinds.end()) {
+      findings.push_back(
+          Unknown(on + ", on which waybill was never tried", "move it to ext4 or xfs"));
+    } else if (kind->second == Kind::kCopyOnWrite) {
+      findings.push_back(Warn(on + ", which copies on write: a full disk may end every process "
+                                   "that has the store open by SIGBUS",
+                              "move it to ext4 or xfs, or see that the disk never fills"));
+    } else if (kind->second == Kind::kInMemory) {
       findings.push_back(
           Warn(place.what + ", " + place.path + ", is in memory (" + type + "): a reboot loses it",
                "move it to a disk"));
-    } else if (type == "nfs" || type == "nfs4" || type == "cifs" || type == "ceph" ||
-               type.starts_with("fuse")) {
-      findings.push_back(Fail(place.what + ", " + place.path + ", is on " + type +
-                                  ", which does not lock and map files as a disk does",
+    } else if (kind->second == Kind::kRemote) {
+      findings.push_back(Fail(on + ", which does not lock and map files as a disk does",
                               "move it to a local disk"));
     } else if (good.find(type) == std::string::npos) {
       good += (good.empty() ? "" : ", ") + type;
@@ -81,25 +107,40 @@ Findings DiskFileSystemCheck(const Node& node) {
 
 Findings DiskSpaceCheck(const Node& node) {
   Findings findings;
+  const std::string next = "make room: docs/operations.md, A full disk";
   std::string good;
   for (const Place& place : Places(node)) {
-    const auto real = node.Resolve(place.path);
-    if (!real) continue;
-    const auto space = node.kernel().space(*real);
+    const auto real = node.files().Resolve(place.path);
+    const auto space = real ? node.kernel().space(*real) : real.error();
     if (!space) {
       findings.push_back(Unknown(space.error()));
       continue;
     }
-    const std::string next = "make room: docs/operations.md, A full disk";
+    const std::string mib = std::to_string(space->available >> 20) + " MiB";
     if (space->available < kNeeded || (space->inodes != 0 && space->inodes_free < 10)) {
       findings.push_back(Fail("the disk of " + place.path + " is full: no pull is recorded", next));
     } else if (space->available < kShort) {
-      findings.push_back(Warn(Bytes(space->available) + " are free for " + place.path, next));
+      findings.push_back(Warn(mib + " are free for " + place.path, next));
     } else if (good.empty()) {
-      good = Bytes(space->available) + " free; a pull writes some KiB of records";
+      good = mib + " free; a pull writes some KiB of records";
     }
   }
-  if (findings.empty()) findings.push_back(Ok(good.empty() ? "nothing to write to" : good));
+  // A start of the node can fill it.
+  const auto& settings = node.settings();
+  const auto at_once = settings ? settings->Number("maxParallelImagePulls").value_or(0) : 0;
+  std::string serial =
+      node.kubelet() == nullptr ? "" : node.kubelet()->Flag("serialize-image-pulls");
+  if (serial.empty() && settings) serial = settings->Text("serializeImagePulls").value_or("");
+  const std::string advice = " in the kubelet's configuration, and restart it";
+  if (serial == "true" && at_once > 1) {
+    findings.push_back(Fail("maxParallelImagePulls is " + std::to_string(at_once) +
+                                " and serializeImagePulls is on: such a kubelet does not start",
+                            "take one of them out" + advice));
+  } else if (serial == "false" && at_once == 0) {
+    findings.push_back(Warn("the kubelet pulls as many images at a time as pods ask for",
+                            "set maxParallelImagePulls" + advice));
+  }
+  if (findings.empty()) findings.push_back(Ok(good));
   return findings;
 }
 

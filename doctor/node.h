@@ -9,16 +9,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bindings/cli/yaml_document.h"
-#include "doctor/kubelet_version.h"
 #include "runtime/cri/runtime.h"
 #include "runtime/files/pull_sources.h"
+#include "runtime/files/rooted_files.h"
+#include "store/base/json_value.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -30,7 +33,7 @@ struct NodeOptions {
   std::string kubelet_directory = {};
   std::vector<std::string> kubelet_config = {};  // files, and directories of drop-ins
   std::string store = {};
-  // An endpoint, auto, or a folder with what crictl prints (recorded_runtime.h).
+  // An endpoint, auto, or a folder with what crictl prints: version.json, images.json, info.json.
   std::string cri = {};
   // What `kubectl get node NAME -o json` prints.
   std::optional<std::string> node_json = std::nullopt;
@@ -39,14 +42,11 @@ struct NodeOptions {
   std::function<bool()> cancelled = {};
 };
 
-// Host IDs of a pod, and who says so.
+// Host IDs of a pod, by the store.
 struct PodIds {
-  enum class In : std::uint8_t { kStore, kHeld, kFiles };  // kHeld: in the store, not verified
-
   std::string pod = {};  // empty: of pods whose UIDs were lost
   std::uint64_t first = 0;
   std::uint64_t length = 0;  // 0: which IDs it has is not known
-  In in = In::kStore;
 };
 
 // What a store says of itself.
@@ -60,8 +60,7 @@ struct StoreFacts {
 
 // A file system, as it is now.
 struct DiskSpace {
-  std::uint64_t total = 0;      // bytes
-  std::uint64_t available = 0;  // to root
+  std::uint64_t available = 0;  // bytes, to root
   std::uint64_t inodes = 0;     // 0: it has no fixed number
   std::uint64_t inodes_free = 0;
 };
@@ -69,9 +68,6 @@ struct DiskSpace {
 // What files do not say by themselves. Tests say it instead.
 struct Kernel {
   std::function<Result<DiskSpace>(const std::filesystem::path&)> space;
-  // Whether the file system of the directory can be mounted with mapped IDs. An error: it could not
-  // be tried.
-  std::function<Result<bool>(const std::filesystem::path&)> maps_ids;
   // Whether a process holds a lock on the file.
   std::function<Result<bool>(const std::filesystem::path&)> is_locked;
   // Whether a guard, or a kubelet with waybill inside, marked the directory as used.
@@ -83,30 +79,45 @@ struct Kernel {
 // All but read_store, which the command has.
 Kernel ThisKernel();
 
-// A process that is a kubelet.
-struct KubeletProcess {
+// A process of the node, not of one of its containers.
+struct Process {
   std::string pid = {};
   std::vector<std::string> words = {};  // its command line
+  std::string name = {};                // "kubelet" of /usr/bin/kubelet
+  std::string inside = {};              // of a kubelet: the program that it is part of, as k3s
 
-  // Each value of --NAME, in order.
-  std::vector<std::string> Values(std::string_view name) const;
-  // The last one.
-  std::optional<std::string> Flag(std::string_view name) const;
-  // "true" or "false", of a flag that may stand alone.
-  std::optional<std::string> BooleanFlag(std::string_view name) const;
-  // Where it keeps its files.
+  // Each value of --FLAG, in order.
+  std::vector<std::string> Values(std::string_view flag) const;
+  // The last one; empty: there is none.
+  std::string Flag(std::string_view flag) const;
+  // Where a kubelet keeps its files.
   std::string RootDirectory() const;
 };
 
 // The kubelet's configuration files as one document, key by key as the kubelet merges them.
 struct KubeletSettings {
-  std::vector<std::string> files = {};  // the node's paths
   cli::YamlNode merged = {};
 
   // nullopt: not said, or null.
   std::optional<std::string> Text(std::string_view key) const;
   std::optional<std::uint64_t> Number(std::string_view key) const;
-  const cli::YamlNode* Find(std::string_view key) const { return merged.Find(key); }
+};
+
+// What the kubelet's files of pulls say.
+struct KubeletRecords {
+  std::set<std::string> images = {};  // what they name, as pods write it
+  std::set<std::string> refs = {};
+  std::size_t unreadable = 0;
+  // Repositories of which a record says that every pod may use it, and of which one asks for
+  // credentials.
+  std::set<std::string> open = {};
+  std::set<std::string> guarded = {};
+};
+
+// "v1.36.3", "v1.36.3+k3s1".
+struct KubeletVersion {
+  std::string text = {};
+  int minor = 0;
 };
 
 class Node {
@@ -116,35 +127,27 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // --- Files ------------------------------------------------------------------------------------
-
-  // Where a path of the node is for this process; symbolic links, too, stay below the root.
-  // kNotFound, kIo, kUnsafePath.
-  Result<std::filesystem::path> Resolve(const std::filesystem::path& path) const;
-  bool Has(const std::filesystem::path& path) const { return Resolve(path).has_value(); }
-  // The whole of a regular file. Also kLimitExceeded; the error names the node's path.
-  Result<std::string> Read(const std::filesystem::path& path,
-                           std::size_t most = std::size_t{1} << 20) const;
-  // The caller closes it.
-  Result<int> OpenToRead(const std::filesystem::path& path) const;
-  // Its first line, without the line's end.
-  Result<std::string> ReadLine(const std::filesystem::path& path) const;
-  // The names in a directory, sorted.
-  Result<std::vector<std::string>> List(const std::filesystem::path& path) const;
+  const internal::RootedFiles& files() const { return files_; }
+  bool Has(const std::filesystem::path& path) const { return files_.Has(path); }
+  Result<std::string> Read(const std::filesystem::path& path) const { return files_.Read(path); }
+  const Kernel& kernel() const { return kernel_; }
 
   // --- The kubelet ------------------------------------------------------------------------------
 
   // The one that is looked at; nullptr: none runs on this directory.
-  const KubeletProcess* kubelet() const { return has_kubelet_ ? &kubelets_.front() : nullptr; }
-  // All, that one first. Not those in containers, which are other nodes.
-  const std::vector<KubeletProcess>& kubelets() const { return kubelets_; }
+  const Process* kubelet() const { return has_kubelet_ ? &kubelets_.front() : nullptr; }
+  // All, that one first.
+  const std::vector<Process>& kubelets() const { return kubelets_; }
   // Its --root-dir, or the usual one. The node's path; it need not exist.
   const std::string& kubelet_directory() const { return options_.kubelet_directory; }
   // What its files say. An error: they can't be read.
   const Result<KubeletSettings>& settings() const { return settings_; }
-  // Which release it is. Found once.
+  // Empty: what the kubelet is told is seen. Otherwise why not: it does not run, say.
+  const std::string& unseen() const { return unseen_; }
+  // Which release it is, by the node's API answer, or by what the program says of itself: what its
+  // makers linked in, or Go. Found once.
   const Result<KubeletVersion>& Version() const;
-  const std::optional<std::string>& node_json() const { return options_.node_json; }
+  const KubeletRecords& Records() const;
 
   // --- The runtime ------------------------------------------------------------------------------
 
@@ -156,6 +159,10 @@ class Node {
   const Result<std::vector<ListedImage>>& Images() const;
   // How it is configured to pull: by its answer, and by files. Read once.
   const Result<RuntimePulls>& Pulls() const;
+  // Its process, the one whose socket the kubelet asks.
+  const Result<Process>& RuntimeProcess() const;
+  // Which credentials the node has beside those of pods. Read once.
+  const NodeCredentials& Credentials() const;
 
   // --- Waybill ----------------------------------------------------------------------------------
 
@@ -166,33 +173,54 @@ class Node {
   const std::string& waybill_version() const { return options_.waybill_version; }
   // Whether the kubelet has waybill inside, and so keeps its records in a store of its own.
   bool IsInside() const;
-
-  const Kernel& kernel() const { return kernel_; }
+  // Whether a process holds the file; a missing file is held by none.
+  Result<bool> IsLocked(const std::string& path) const;
 
  private:
-  Node(NodeOptions options, Kernel kernel)
-      : options_(std::move(options)), kernel_(std::move(kernel)) {}
+  Node(NodeOptions options, Kernel kernel);
 
+  void FindProcesses();
   Result<void> FindKubelet();
+  void FindKubeletInside();
   Result<void> FindSettings();
   Result<void> FindStore();
   void FindRuntime();
-  Result<int> Open(const std::filesystem::path& path, int flags) const;
+  Result<cli::YamlNode> ReadYaml(const std::string& path) const;
   Result<KubeletSettings> ReadSettings(const std::vector<std::string>& paths) const;
   Result<RuntimePulls> FindPulls() const;
+  Result<Process> FindRuntimeProcess() const;
+  NodeCredentials FindCredentials() const;
+  void AddProviders(const std::string& path, NodeCredentials& into) const;
+  std::vector<std::string> OwnNames() const;
 
   NodeOptions options_;
   Kernel kernel_;
-  std::vector<KubeletProcess> kubelets_;
+  internal::RootedFiles files_;
+  internal::Json node_json_;
+  std::vector<Process> processes_;
+  std::vector<Process> kubelets_;
   bool has_kubelet_ = false;
+  std::string unseen_;
   Result<KubeletSettings> settings_ = KubeletSettings();
   Result<std::shared_ptr<cri::Runtime>> runtime_ = std::shared_ptr<cri::Runtime>();
   std::string runtime_name_;
+  std::int64_t runtime_pid_ = 0;  // 0: not known
   mutable std::optional<Result<StoreFacts>> facts_;
   mutable std::optional<Result<KubeletVersion>> version_;
+  mutable std::optional<KubeletRecords> records_;
   mutable std::optional<Result<std::vector<ListedImage>>> images_;
   mutable std::optional<Result<RuntimePulls>> pulls_;
+  mutable std::optional<Result<Process>> runtime_process_;
+  mutable std::optional<NodeCredentials> credentials_;
 };
+
+// Which release `node` says that its kubelet is, or the kubelet's program. kNotFound.
+Result<KubeletVersion> FindKubeletVersion(const Node& node, const internal::Json& node_json);
+
+// A line each, without its end.
+std::vector<std::string> LinesOf(const std::string& text, char end = '\n');
+// The words of a line.
+std::vector<std::string> WordsOf(const std::string& line);
 
 }  // namespace waybill::doctor
 

@@ -1,6 +1,8 @@
 // waybill doctor: whether this node keeps one tenant's images from another. Needs no store, and
 // changes nothing.
 
+#include <algorithm>
+#include <map>
 #include <string>
 
 #include "bindings/cli/command.h"
@@ -18,19 +20,28 @@ using doctor::Finding;
 using doctor::Protection;
 using doctor::Verdict;
 
-// The names of the checks that are of this verdict, each once.
-std::vector<std::string> NamesOf(const doctor::Findings& findings, Verdict verdict,
-                                 bool only_tenants) {
-  std::vector<std::string> names;
-  for (const doctor::Check& check : doctor::Checks()) {
-    if (only_tenants && check.matters != doctor::Matters::kTenants) continue;
-    for (const Finding& finding : findings) {
-      if (finding.check != check.name || finding.verdict != verdict) continue;
-      names.emplace_back(check.name);
-      break;
-    }
+// The worst that each check found.
+std::map<std::string, Verdict> WorstOf(const doctor::Findings& findings) {
+  std::map<std::string, Verdict> worst;
+  for (const Finding& finding : findings) {
+    Verdict& verdict = worst[finding.check];
+    verdict = std::max(verdict, finding.verdict);
   }
-  return names;
+  return worst;
+}
+
+// "16 checks: 2 fail, 1 unknown, 13 ok".
+std::string VerdictsOf(const doctor::Findings& findings) {
+  const auto worst = WorstOf(findings);
+  std::string counts;
+  for (const Verdict verdict : {Verdict::kFail, Verdict::kWarn, Verdict::kUnknown, Verdict::kOk}) {
+    const auto count =
+        std::ranges::count_if(worst, [&](const auto& check) { return check.second == verdict; });
+    if (count == 0) continue;
+    counts +=
+        fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, doctor::VerdictName(verdict));
+  }
+  return fmt::format("{} checks: {}", worst.size(), counts);
 }
 
 class DoctorCall final : public Call {
@@ -72,8 +83,17 @@ class DoctorCall final : public Call {
     const doctor::Findings findings = doctor::Examine(*node);
     WriteJson(findings, out);
     WriteText(findings, out);
-    for (const std::string& name : NamesOf(findings, Verdict::kFail, false)) out.WriteName(name);
-    return NamesOf(findings, Verdict::kFail, false).empty() ? ExitCode::kYes : ExitCode::kNo;
+    for (const auto& [name, verdict] : WorstOf(findings)) {
+      if (verdict == Verdict::kFail) out.WriteName(name);
+    }
+    switch (doctor::ProtectionBy(findings)) {
+      case Protection::kYes:
+        return ExitCode::kYes;
+      case Protection::kNotKnown:
+        return ExitCode::kNotKnown;
+      default:
+        return ExitCode::kNo;
+    }
   }
 
  private:
@@ -92,10 +112,8 @@ class DoctorCall final : public Call {
       }
       const auto held = TRY(store.ListHeldPods());
       for (const QuarantinedPod& pod : held) {
-        constexpr auto kHeld = doctor::PodIds::In::kHeld;
-        if (pod.ranges.empty()) facts.host_ids.push_back({.pod = pod.pod_uid, .in = kHeld});
         for (const HostIdRange& range : pod.ranges) {
-          facts.host_ids.push_back({pod.pod_uid, range.first, range.length, kHeld});
+          facts.host_ids.push_back({pod.pod_uid, range.first, range.length});
         }
       }
       if (trust.distrustful) {
@@ -115,7 +133,6 @@ class DoctorCall final : public Call {
     Json list = Json::array();
     for (const Finding& finding : findings) {
       list.push_back({{"check", finding.check},
-                      {"group", finding.group},
                       {"verdict", doctor::VerdictName(finding.verdict)},
                       {"seen", finding.seen},
                       {"next", finding.next}});
@@ -124,25 +141,11 @@ class DoctorCall final : public Call {
   }
 
   static void WriteText(const doctor::Findings& findings, Output& out) {
-    switch (doctor::ProtectionBy(findings)) {
-      case Protection::kYes:
-        out.Line("this node keeps one tenant's images from another");
-        break;
-      case Protection::kNo:
-        out.Line("this node DOES NOT keep one tenant's images from another: {}",
-                 InWords(NamesOf(findings, Verdict::kFail, true)));
-        break;
-      case Protection::kNotKnown:
-        out.Line("whether this node keeps one tenant's images from another is not known: {}",
-                 InWords(NamesOf(findings, Verdict::kUnknown, true)));
-        break;
-    }
+    out.Line("{}", doctor::SentenceOf(doctor::ProtectionBy(findings)));
+    out.Line("{}", VerdictsOf(findings));
     std::size_t width = 0;
     for (const Finding& finding : findings) width = std::max(width, finding.check.size());
-    std::string_view group;
     for (const Finding& finding : findings) {
-      if (finding.group != group) out.Line("{}", finding.group);
-      group = finding.group;
       out.Line("  {:<7}  {:<{}}  {}", doctor::VerdictName(finding.verdict), finding.check, width,
                finding.seen);
       if (!finding.next.empty()) out.Line("  {:<7}  {:<{}}  {}", "", "", width, finding.next);
@@ -162,9 +165,10 @@ Command DoctorCommand() {
       .task = kTaskTakeOver,
       .summary = "say whether this node keeps one tenant's images from another",
       .notes =
-          R"(Says for each thing what it saw and what to do next: ok, warn, fail, or unknown where it
-could not see. It needs no store, changes nothing, and runs no program of the node. As
-root it sees most. docs/operations.md says more. 1: something fails. -q: what fails.)",
+          R"(Says for each of 16 checks what it saw and what to do next: ok, warn, fail, or unknown
+where it could not see. It needs no store, changes nothing, and runs no program of the
+node. As root it sees most. docs/doctor.md explains each check. 1: it does not, or only
+until the kubelet loses a record; 4: not known. -q: what fails.)",
       .examples = R"(waybill doctor
 kubectl get node node-7 -o json | waybill doctor --node -)",
       .call = New<DoctorCall>};

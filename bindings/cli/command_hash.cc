@@ -30,8 +30,9 @@ class HashCall final : public Call {
     }
     Write(hashed, out);
     if (!hashed.empty()) return ExitCode::kYes;
-    Warn(registry_ ? "the document has no registry " + *registry_ : "the document has no registry",
-         {});
+    Warn(registry_ ? "the document has no credentials for " + *registry_
+                   : "the document has no credentials",
+         "what docker leaves beside a credsStore is none: log in without it");
     return ExitCode::kNo;
   }
 

@@ -92,7 +92,9 @@ class ManifestCall final : public StoreCall {
 
   static void Write(const ManifestDescriptor& chosen, Output& out) {
     out.WriteName(chosen.digest);
-    out.Line("{}  {}", chosen.digest, FormatPlatform(*chosen.platform));
+    out.Line(
+        "{}  {}", chosen.digest,
+        chosen.platform ? FormatPlatform(*chosen.platform) : "its configuration says for what");
     out.WriteJson(JsonOf(chosen));
   }
 

@@ -37,6 +37,7 @@ enum class ExitCode : int {
   kNo = 1,     // the answer is no, or: the image must be pulled
   kUsage = 2,  // a flag, or a file that a flag names, is wrong
   kStore = 3,  // the store, or the output, refused
+  kNotKnown = 4,  // what has to be seen for the answer can't be
   // `guard` beside a kubelet with waybill inside: waybill-guard.service then stays down. To systemd
   // 4 to 7 have names that mean something else.
   kInside = 8,

@@ -391,42 +391,47 @@ class Importer {
     });
   }
 
+  // events.k8s.io/v1 has other names than v1.
   void ReadEvent(JsonText item) {
-    if (TextAt(item, {"involvedObject", "kind"}) != "Pod") return;
-    const auto message = ParsePullMessage(TextAt(item, {"reason"}), TextAt(item, {"message"}));
+    const bool is_new = !At(item, {"regarding"}).text.empty();
+    const std::string_view object = is_new ? "regarding" : "involvedObject";
+    if (TextAt(item, {object, "kind"}) != "Pod") return;
+    const auto message =
+        ParsePullMessage(TextAt(item, {"reason"}), TextAt(item, {is_new ? "note" : "message"}));
     if (!message) return;
-    std::string node = TextAt(item, {"source", "host"});
+    std::string node = TextAt(item, {is_new ? "deprecatedSource" : "source", "host"});
     if (node.empty()) node = TextAt(item, {"reportingInstance"});
     if (!IsWanted(node)) return;
     NoteNode(node);
     auto last = TimeAt(item, {"series", "lastObservedTime"});
-    if (!last) last = TimeAt(item, {"lastTimestamp"});
+    if (!last) last = TimeAt(item, {is_new ? "deprecatedLastTimestamp" : "lastTimestamp"});
     if (!last) last = TimeAt(item, {"eventTime"});
     if (!last) last = TimeAt(item, {"metadata", "creationTimestamp"});
     if (!last) return;
-    auto first = TimeAt(item, {"firstTimestamp"});
+    auto first = TimeAt(item, {is_new ? "deprecatedFirstTimestamp" : "firstTimestamp"});
     if (!first) first = TimeAt(item, {"eventTime"});
-    const std::uint64_t count = std::max<std::uint64_t>(
-        {1, NumberAt(item, {"count"}), NumberAt(item, {"series", "count"})});
+    const std::uint64_t count =
+        std::max<std::uint64_t>({1, NumberAt(item, {is_new ? "deprecatedCount" : "count"}),
+                                 NumberAt(item, {"series", "count"})});
     // A watch tells the same event again, with a higher count.
     const std::string uid = TextAt(item, {"metadata", "uid"});
     Seen unnamed;
     Seen& seen = uid.empty() ? unnamed : seen_[uid];
-    const bool is_new = seen.count == 0;
+    const bool is_first = seen.count == 0;
     if (count <= seen.count) return;
-    const std::uint64_t news = std::min(is_new ? count : count - seen.count, kMaxRepeats);
-    const std::int64_t from = is_new ? std::min(first.value_or(*last), *last) : seen.last_ms;
+    const std::uint64_t news = std::min(is_first ? count : count - seen.count, kMaxRepeats);
+    const std::int64_t from = is_first ? std::min(first.value_or(*last), *last) : seen.last_ms;
     TraceEvent event;
-    event.pod_namespace = TextAt(item, {"involvedObject", "namespace"});
+    event.pod_namespace = TextAt(item, {object, "namespace"});
     event.image = message->image;
-    const std::string pod = PodKey(event.pod_namespace, TextAt(item, {"involvedObject", "name"}));
+    const std::string pod = PodKey(event.pod_namespace, TextAt(item, {object, "name"}));
     if (const auto found = credentials_.find(pod); found != credentials_.end()) {
       event.credentials = found->second;
     }
     // Only the first and the last time are known: the others are spread between them.
-    const std::uint64_t steps = is_new ? news - 1 : news;
+    const std::uint64_t steps = is_first ? news - 1 : news;
     for (std::uint64_t i = 0; i < news && !IsTooMuch(); ++i) {
-      const std::uint64_t step = is_new ? i : i + 1;
+      const std::uint64_t step = is_first ? i : i + 1;
       event.time_ms = steps == 0
                           ? *last
                           : from + static_cast<std::int64_t>(static_cast<double>(*last - from) *

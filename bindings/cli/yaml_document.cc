@@ -3,6 +3,7 @@
 #include <yaml.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "store/base/json_value.h"
@@ -52,6 +53,8 @@ class YamlReader {
   Result<YamlNode> Read(std::string_view text) {
     YamlParser parser;
     if (!parser.ok) return Error{ErrorCode::kOutOfMemory, "memory ran out", {}};
+    constexpr std::string_view kMark = "\xef\xbb\xbf";
+    if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
     yaml_parser_set_encoding(&parser.value, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser.value, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
@@ -62,54 +65,60 @@ class YamlReader {
             parser.value.problem == nullptr ? "it can't be read" : parser.value.problem,
             parser.value.problem_mark.line);
       }
+      if (event.value.type == YAML_DOCUMENT_END_EVENT) return std::move(root_);
       if (event.value.type == YAML_STREAM_END_EVENT) break;
       TRY(Take(event.value));
     }
-    if (documents_ == 0) return Error{ErrorCode::kInvalidArgument, "it has no document", {}};
-    return std::move(root_);
+    return Error{ErrorCode::kInvalidArgument, "it has no document", {}};
   }
 
  private:
   Result<void> Take(const yaml_event_t& event) {
     const std::size_t line = event.start_mark.line;
     switch (event.type) {
-      case YAML_DOCUMENT_START_EVENT:
-        if (documents_++ == 0) return {};
-        return Error{ErrorCode::kInvalidArgument, "it has more than one document",
-                     "give each of them in a file of its own"};
       case YAML_ALIAS_EVENT:
-        return YamlError("aliases are not read", line);
+        return TakeAlias(event.data.alias.anchor, line);
       case YAML_SCALAR_EVENT: {
         const auto& scalar = event.data.scalar;
         const bool plain = scalar.style == YAML_PLAIN_SCALAR_STYLE;
-        TRY(CheckPlain(scalar.anchor, scalar.tag, line));
-        return TakeScalar(TextOf(scalar.value, scalar.length), plain, line);
+        if (scalar.tag != nullptr) return YamlError("tags are not read", line);
+        return TakeScalar(TextOf(scalar.value, scalar.length), plain, scalar.anchor, line);
       }
       case YAML_SEQUENCE_START_EVENT: {
         const auto& list = event.data.sequence_start;
-        TRY(CheckPlain(list.anchor, list.tag, line));
-        return Open(YamlNode::Kind::kList, line);
+        if (list.tag != nullptr) return YamlError("tags are not read", line);
+        return Open(YamlNode::Kind::kList, list.anchor, line);
       }
       case YAML_MAPPING_START_EVENT: {
         const auto& map = event.data.mapping_start;
-        TRY(CheckPlain(map.anchor, map.tag, line));
-        return Open(YamlNode::Kind::kMap, line);
+        if (map.tag != nullptr) return YamlError("tags are not read", line);
+        return Open(YamlNode::Kind::kMap, map.anchor, line);
       }
       case YAML_SEQUENCE_END_EVENT:
-        open_.pop_back();
-        return {};
+        return Close();
       case YAML_MAPPING_END_EVENT:
-        return CloseMap(line);
+        TRY(CheckKeys(line));
+        return Close();
       default:
         return {};
     }
   }
 
-  static Result<void> CheckPlain(const yaml_char_t* anchor, const yaml_char_t* tag,
-                                 std::size_t line) {
-    if (anchor != nullptr) return YamlError("anchors are not read", line);
-    if (tag != nullptr) return YamlError("tags are not read", line);
+  // One that is still open has no name yet: nothing contains itself.
+  Result<void> TakeAlias(const yaml_char_t* anchor, std::size_t line) {
+    const auto found = anchors_.find(NameOf(anchor));
+    if (found == anchors_.end()) return YamlError("an alias of nothing", line);
+    nodes_ += found->second.nodes;
+    if (open_.size() + found->second.levels > kMaxYamlDepth) {
+      return YamlTooLarge(kMaxYamlDepth, "levels");
+    }
+    auto place = TRY(Place(line));
+    *place = found->second.node;
     return {};
+  }
+
+  static std::string NameOf(const yaml_char_t* anchor) {
+    return anchor == nullptr ? "" : reinterpret_cast<const char*>(anchor);
   }
 
   // Where the next node goes; a map must have its key.
@@ -123,12 +132,14 @@ class YamlReader {
     return &parent.items.emplace_back();
   }
 
-  Result<void> TakeScalar(std::string_view text, bool plain, std::size_t line) {
+  Result<void> TakeScalar(std::string_view text, bool plain, const yaml_char_t* anchor,
+                          std::size_t line) {
     if (!open_.empty()) {
       YamlNode& parent = *open_.back();
       if (parent.IsMap() && parent.keys.size() == parent.items.size()) {
         if (plain && text == "<<") return YamlError("merge keys are not read", line);
         if (++nodes_ > kMaxYamlNodes) return YamlTooLarge(kMaxYamlNodes, "values");
+        if (anchor != nullptr) return YamlError("a key has an anchor", line);
         parent.keys.emplace_back(text);
         return {};
       }
@@ -136,21 +147,39 @@ class YamlReader {
     auto place = TRY(Place(line));
     place->text = text;
     place->plain = plain;
+    if (anchor != nullptr) anchors_[NameOf(anchor)] = {*place, 1, 0};
     return {};
   }
 
-  Result<void> Open(YamlNode::Kind kind, std::size_t line) {
+  Result<void> Open(YamlNode::Kind kind, const yaml_char_t* anchor, std::size_t line) {
     if (open_.size() >= kMaxYamlDepth) return YamlTooLarge(kMaxYamlDepth, "levels");
     auto place = TRY(Place(line));
     place->kind = kind;
     // Stays where it is: nothing is added to its parent before it is closed.
     open_.push_back(place);
+    names_.push_back({NameOf(anchor), nodes_});
     return {};
   }
 
-  Result<void> CloseMap(std::size_t line) {
-    std::vector<std::string_view> keys(open_.back()->keys.begin(), open_.back()->keys.end());
+  Result<void> Close() {
+    const auto [name, before] = names_.back();
+    if (!name.empty()) {
+      const std::size_t levels = LevelsOf(*open_.back());
+      anchors_[name] = {*open_.back(), nodes_ - before + 1, levels};
+    }
+    names_.pop_back();
     open_.pop_back();
+    return {};
+  }
+
+  static std::size_t LevelsOf(const YamlNode& node) {
+    std::size_t levels = 0;
+    for (const YamlNode& item : node.items) levels = std::max(levels, LevelsOf(item));
+    return levels + (node.IsScalar() ? 0 : 1);
+  }
+
+  Result<void> CheckKeys(std::size_t line) const {
+    std::vector<std::string_view> keys(open_.back()->keys.begin(), open_.back()->keys.end());
     std::sort(keys.begin(), keys.end());
     if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) {
       return YamlError("the map that ends here has a key twice", line);
@@ -158,10 +187,17 @@ class YamlReader {
     return {};
   }
 
+  struct Anchor {
+    YamlNode node = {};
+    std::size_t nodes = 0;
+    std::size_t levels = 0;
+  };
+
   YamlNode root_;
   std::vector<YamlNode*> open_;
+  std::vector<std::pair<std::string, std::size_t>> names_;  // of those that are open, and nodes_
+  std::map<std::string, Anchor> anchors_;
   std::size_t nodes_ = 0;
-  std::size_t documents_ = 0;
 };
 
 bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -174,6 +210,8 @@ const YamlNode* YamlNode::Find(std::string_view key) const {
   const auto found = std::find(keys.begin(), keys.end(), key);
   return found == keys.end() ? nullptr : &items[static_cast<std::size_t>(found - keys.begin())];
 }
+
+bool YamlNode::IsNull() const { return IsScalar() && JsonOfScalar(*this) == "null"; }
 
 Result<YamlNode> ReadYaml(std::string_view text) {
   if (text.size() > kMaxYamlBytes) return YamlTooLarge(kMaxYamlBytes, "bytes");

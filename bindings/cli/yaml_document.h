@@ -1,5 +1,5 @@
-// One document of YAML or JSON, read with libyaml. For small files that people wrote: anchors,
-// aliases, tags and merge keys are refused instead of expanded.
+// The first document of YAML or JSON, read with libyaml, as a kubelet reads it. For small files that
+// people wrote: tags and merge keys are refused.
 
 #ifndef WAYBILL_BINDINGS_CLI_YAML_DOCUMENT_H_
 #define WAYBILL_BINDINGS_CLI_YAML_DOCUMENT_H_
@@ -29,13 +29,14 @@ struct YamlNode {
   bool IsMap() const { return kind == Kind::kMap; }
   bool IsList() const { return kind == Kind::kList; }
   bool IsScalar() const { return kind == Kind::kScalar; }
+  bool IsNull() const;
   // The item of a map; nullptr: there is none.
   const YamlNode* Find(std::string_view key) const;
 };
 
-// kInvalidArgument, with the line: the text is not YAML; it has anchors, aliases, tags, merge keys,
-// keys that are not scalars, or a key twice; it is empty, or more than one document.
-// kLimitExceeded: above one of the bounds.
+// Aliases are expanded. kInvalidArgument, with the line: the text is not YAML; it has tags, merge
+// keys, keys that are not scalars, or a key twice; it is empty. kLimitExceeded: above one of the
+// bounds, of which each alias counts as what it stands for.
 Result<YamlNode> ReadYaml(std::string_view text);
 
 // A scalar as JSON, by the rules of the YAML that Kubernetes reads (1.1): a plain yes is true.

@@ -166,6 +166,11 @@ void Fill(const AuthEntry& entry, AuthConfig& auth) {
   auth.password = colon == std::string::npos ? entry.password.text : pair.substr(colon + 1);
 }
 
+// What docker leaves beside a credsStore, {"registry.example.com": {}}, is none.
+bool IsCredential(const AuthConfig& auth) {
+  return !auth.username.empty() || !auth.password.empty();
+}
+
 }  // namespace
 
 Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try {
@@ -186,6 +191,7 @@ Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try 
     RegistryAuth& one = list.emplace_back();
     one.registry = registry;
     Fill(entry, one.auth);
+    if (!IsCredential(one.auth)) list.pop_back();
   }
   return list;
 } catch (...) {
@@ -203,6 +209,7 @@ Result<std::optional<std::vector<internal::RegistryHash>>> internal::HashPullSec
   for (const auto& [registry, entry] : registries) {
     AuthConfig auth;
     Fill(entry, auth);
+    if (!IsCredential(auth)) continue;
     auto hash = HashCredentials(auth);
     Wipe(auth.username);
     Wipe(auth.password);

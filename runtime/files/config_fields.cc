@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "store/base/ascii.h"
-#include "store/base/json.h"
-#include "waybill/limits.h"
+#include "store/base/json_value.h"
 
 namespace waybill::internal {
 namespace {
@@ -14,70 +13,54 @@ namespace {
 // default_runtime_name is defaultRuntimeName in JSON.
 std::string NameInJson(std::string_view name) {
   std::string camel;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool begins_word = i > 0 && name[i - 1] == '_';
-    if (name[i] == '_') continue;
-    camel += begins_word ? static_cast<char>(name[i] - 'a' + 'A') : name[i];
+  for (const char c : name) {
+    const bool begins_word = camel.ends_with('_');
+    if (begins_word) camel.pop_back();
+    camel += begins_word ? static_cast<char>(c - 'a' + 'A') : c;
   }
   return camel;
 }
 
-bool ReadArray(JsonReader& from, toml::array& array);
-bool ReadTable(JsonReader& from, toml::table& table);
+toml::table TableOf(const Json& object);
+toml::array ArrayOf(const Json& list);
 
 // Adds what the value is in TOML.
 template <typename Add>
-bool ReadValue(JsonReader& from, const Add& add) {
-  toml::table table;
+void Convert(const Json& value, const Add& add) {
+  if (value.is_object()) {
+    add(TableOf(value));
+  } else if (value.is_array()) {
+    add(ArrayOf(value));
+  } else if (value.is_string()) {
+    add(value.text());
+  } else if (value.is_boolean()) {
+    add(value.is_true());
+  } else if (!value.is_null()) {
+    add(std::int64_t{0});
+  }
+}
+
+toml::array ArrayOf(const Json& list) {
   toml::array array;
-  std::string text;
-  std::string_view other;
-  switch (from.Peek()) {
-    case '{':
-      return ReadTable(from, table) && add(std::move(table));
-    case '[':
-      return ReadArray(from, array) && add(std::move(array));
-    case '"':
-      return from.String(text) && add(std::move(text));
-    default:
-      if (!from.Skip(other)) return false;
-      if (other == "null") return true;
-      return other == "true" || other == "false" ? add(other == "true") : add(std::int64_t{0});
-  }
+  for (const Json& item : list)
+    Convert(item, [&](auto value) { array.push_back(std::move(value)); });
+  return array;
 }
 
-bool ReadArray(JsonReader& from, toml::array& array) {
-  const auto add = [&](auto value) {
-    array.push_back(std::move(value));
-    return true;
-  };
-  if (!from.Open('[')) return false;
-  for (bool first = true; from.More('[', first);) {
-    if (!ReadValue(from, add)) return false;
+toml::table TableOf(const Json& object) {
+  toml::table table;
+  for (const auto& [key, item] : object.items()) {
+    Convert(item, [&, &name = key](auto value) { table.insert(name, std::move(value)); });
   }
-  return from.ok();
-}
-
-bool ReadTable(JsonReader& from, toml::table& table) {
-  if (!from.Open('{')) return false;
-  std::string key;
-  std::string_view skipped;
-  for (bool first = true; from.More('{', first);) {
-    if (!from.Key(key)) return false;
-    const auto add = [&](auto value) {
-      return table.insert(key, std::move(value)).second || from.Fail("a key is there twice");
-    };
-    if (key == "auth" ? !from.Skip(skipped) : !ReadValue(from, add)) return false;
-  }
-  return from.ok();
+  return table;
 }
 
 }  // namespace
 
 void ConfigFields::Refuse(const toml::node* node, std::string_view what) const {
   const bool has_line = !document_->is_json && node != nullptr;
-  Keep(has_line ? AboutLine(node->source(), what)
-                : Error{ErrorCode::kInvalidArgument, std::string(what), {}});
+  document_->problems.push_back(has_line ? AboutLine(node->source(), what).message
+                                         : std::string(what));
 }
 
 // Go takes some letters that are not ASCII for others' capitals.
@@ -99,17 +82,9 @@ const toml::node* ConfigFields::Node(std::string_view name) const {
   return found;
 }
 
-ConfigFields ConfigFields::Table(std::string_view name) const {
-  return {As<toml::table>(name, "a table"), *document_};
-}
-
 std::string ConfigFields::Text(std::string_view name) const {
   const auto* text = As<toml::value<std::string>>(name, "a string");
   return text == nullptr ? std::string() : text->get();
-}
-
-void ConfigFields::Read(std::string_view name, std::string& text) const {
-  if (std::string said = Text(name); !said.empty()) text = std::move(said);
 }
 
 bool ConfigFields::Bool(std::string_view name) const {
@@ -131,19 +106,17 @@ std::vector<std::string> ConfigFields::Texts(std::string_view name) const {
   return texts;
 }
 
-std::vector<std::string> ConfigFields::Keys() const {
-  std::vector<std::string> keys;
-  if (table_ == nullptr) return keys;
-  for (const auto& [key, node] : *table_) keys.emplace_back(key.str());
-  return keys;
+bool ShowsCredentials(const ConfigFields& headers) {
+  return headers.is_there() && std::ranges::any_of(*headers.table(), [](const auto& header) {
+           const std::string name = ToLower(header.first.str());
+           return name == "authorization" || name == "cookie";
+         });
 }
 
-Result<toml::table> TomlOf(std::string_view json) {
-  toml::table table;
-  JsonReader from(json, waybill::kMaxJsonDepth);
-  if (ReadTable(from, table)) from.End();
-  if (!from.ok()) return Error{from.code(), from.Problem(), {}};
-  return table;
+std::optional<toml::table> TomlOf(std::string_view json) {
+  const Json object = Json::Parse(json);
+  if (!object.is_object()) return std::nullopt;
+  return TableOf(object);
 }
 
 }  // namespace waybill::internal

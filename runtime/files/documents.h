@@ -46,9 +46,9 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json);
 Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandler>& handlers);
 
 // Reads an OCI image index or a Docker manifest list. Other fields are ignored. kInvalidArgument:
-// not JSON, neither of the two formats, no manifests, or a manifest with a malformed digest or a
-// media type other than that of an image manifest or an index. kLimitExceeded: above
-// kMaxImageIndexBytes, kMaxJsonDepth or kMaxManifestsPerIndex.
+// not JSON, neither of the two formats, no manifests, or a manifest with a malformed digest. An
+// entry of another media type is kept, and never chosen. kLimitExceeded: above kMaxImageIndexBytes,
+// kMaxJsonDepth or kMaxManifestsPerIndex.
 Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json);
 
 // The manifest of `index` that a runtime on `host` pulls. If the handler has a guest platform,
@@ -63,9 +63,10 @@ Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json);
 //
 // A platform without an OS version can't choose among Windows manifests that have one. A Windows
 // manifest without one fits any host (host-process images are built so) and is chosen last.
-// Manifests without a known platform, attestations and nested indexes are never chosen. kNotFound:
-// none matches; the error lists what the index offers. kInvalidArgument: the platform lacks OS or
-// architecture, or its Windows version is malformed.
+// One that says no platform is chosen last, and one that demands features of a Linux that names
+// none after those that do not (nydus). Unknown platforms, attestations, nested indexes and other
+// media types are never chosen. kNotFound: none matches; the error lists what the index offers.
+// kInvalidArgument: the platform lacks OS or architecture, or its Windows version is malformed.
 Result<ManifestDescriptor> ManifestFor(const std::vector<ManifestDescriptor>& index,
                                        const Platform& host,
                                        const std::optional<Platform>& guest = std::nullopt);
@@ -78,8 +79,8 @@ struct RegistryAuth {
 };
 
 // Reads a docker config, or a Secret that holds one, sorted by registry. Other fields are ignored,
-// as by the kubelet. kInvalidArgument: an `auth` is not base64 of "user:password"; the error says
-// which.
+// as by the kubelet, and so is an entry with neither user nor password, which docker leaves beside
+// a credsStore. kInvalidArgument: an `auth` is not base64 of "user:password"; the error says which.
 Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json);
 
 }  // namespace waybill

@@ -117,11 +117,8 @@ std::string Quoted(std::string_view media_type) {
 }
 
 Result<ManifestDescriptor> Checked(const IndexManifest& read, std::size_t index) {
-  if (!IsImageManifestType(read.media_type) && !IsImageIndexType(read.media_type)) {
-    return WrongAt(PathIn("manifests", index, "mediaType"),
-                   "neither an image manifest nor an image index: " + Quoted(read.media_type));
-  }
-  if (!IsDigest(read.digest)) {
+  const bool is_known = IsImageManifestType(read.media_type) || IsImageIndexType(read.media_type);
+  if (is_known && !IsDigest(read.digest)) {
     return WrongAt(PathIn("manifests", index, "digest"),
                    "expected sha256, sha384 or sha512, a colon and so many digits of lower-case "
                    "hex");
@@ -259,13 +256,17 @@ struct Target {
 
 // How well a manifest fits: less is better. On Windows the newest release is best.
 struct Fit {
+  // It says no platform, as containerd takes it: only its configuration says what it is for.
+  bool unsaid = false;
+  // It needs what only some runtimes have, as the lazy images of nydus do.
+  bool demands = false;
   bool unversioned = false;
   WindowsVersion windows = {};
   std::size_t processor = 0;  // index in Target::processors
 
   bool operator<(const Fit& other) const {
-    return std::tie(unversioned, other.windows, processor) <
-           std::tie(other.unversioned, windows, other.processor);
+    return std::tie(unsaid, demands, unversioned, other.windows, processor) <
+           std::tie(other.unsaid, other.demands, other.unversioned, windows, other.processor);
   }
 };
 
@@ -280,12 +281,13 @@ bool HasFeatures(const Target& target, const Platform& image) {
 
 bool IsChoosable(const ManifestDescriptor& manifest) {
   return !manifest.is_attestation && IsImageManifestType(manifest.media_type) &&
-         manifest.platform && IsKnown(manifest.platform->os) &&
-         IsKnown(manifest.platform->architecture);
+         (!manifest.platform ||
+          (IsKnown(manifest.platform->os) && IsKnown(manifest.platform->architecture)));
 }
 
 std::optional<Fit> FitOf(const Target& target, const ManifestDescriptor& manifest) {
   if (!IsChoosable(manifest)) return std::nullopt;
+  if (!manifest.platform) return Fit{.unsaid = true};
   const Platform image = NormalisePlatform(*manifest.platform);
   if (image.os != target.platform.os || !HasFeatures(target, image)) return std::nullopt;
   const auto& runs = target.processors;
@@ -293,6 +295,8 @@ std::optional<Fit> FitOf(const Target& target, const ManifestDescriptor& manifes
       std::find(runs.begin(), runs.end(), Processor{image.architecture, image.variant});
   if (found == runs.end()) return std::nullopt;
   Fit fit{.processor = static_cast<std::size_t>(found - runs.begin())};
+  fit.demands =
+      image.os != "windows" && target.platform.os_features.empty() && !image.os_features.empty();
   if (image.os != "windows") return fit;
   // Like containerd's matcher for Windows hosts, without fallbacks.
   if (image.architecture != target.platform.architecture) return std::nullopt;
@@ -341,7 +345,7 @@ std::string OfferOf(const std::vector<ManifestDescriptor>& index) {
   std::vector<std::string> offers;
   std::size_t others = 0;
   for (const ManifestDescriptor& manifest : index) {
-    if (!IsChoosable(manifest)) {
+    if (!IsChoosable(manifest) || !manifest.platform) {
       ++others;
     } else if (std::string text = OfferText(*manifest.platform);
                std::find(offers.begin(), offers.end(), text) == offers.end()) {

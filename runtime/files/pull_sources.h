@@ -1,10 +1,23 @@
 // Which hosts may serve a pull, by the configuration of the container runtime, and so who checked
-// the credentials with which an image was pulled.
+// the credentials with which an image was pulled; and which credentials the runtime has itself.
 //
 // A mirror answers in place of the registry. If it asks for no credentials, any Secret pulls the
 // image, and so "proves" itself. What the functions can't see: a proxy in the runtime's
-// environment, DNS and /etc/hosts, a runtime that was told of other files on its command line, or
-// that has not yet read what changed since. Any bytes in the files are safe.
+// environment, DNS, a runtime that was told of other files on its command line, or that has not yet
+// read what changed since. Any bytes in the files are safe. What is not understood is a problem,
+// and the checker unknown: a pattern with *. in registries.conf, and version 1 of that, say.
+//
+//   containerd's config.toml            version 4 has its socket in server.v1.grpc
+//     [grpc] address                    in version 2, all is in plugins."io.containerd.grpc.v1.cri"
+//     [plugins."io.containerd.cri.v1.images".registry]  config_path, mirrors, configs, auths
+//     [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.NAME]
+//   hosts.toml, in a folder for each registry below config_path
+//     server = "https://registry-1.docker.io"       asked last; missing: the registry itself
+//     [host."https://mirror.example.com"]           asked first, in the order of the file
+//       capabilities, skip_verify, override_path, client, header
+//   crio.conf                           [crio.image] global_auth_file, namespaced_auth_dir
+//   registries.conf                     unqualified-search-registries, aliases
+//     [[registry]] prefix, location, insecure, [[registry.mirror]]
 
 #ifndef WAYBILL_RUNTIME_FILES_PULL_SOURCES_H_
 #define WAYBILL_RUNTIME_FILES_PULL_SOURCES_H_
@@ -16,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/files/node_credentials.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -40,17 +54,23 @@ struct GuestPuller {
 // (folders, registries.conf) is read again for each image.
 struct RuntimePulls {
   PullRuntime runtime = PullRuntime::kUnknown;
+  std::string socket = {};  // at which its configuration says that containerd listens
   // containerd's config_path: folders with a folder for each registry.
   std::vector<std::string> config_path = {};
   std::vector<RegistryEndpoints> mirrors = {};  // instead of config_path
   // CRI-O's registries.conf, and its folders of drop-ins.
   std::string registries_conf = {};
   std::vector<std::string> registries_conf_dirs = {};
+  // The files with credentials that CRI-O is told of, and the folder of those for namespaces.
+  std::vector<std::string> auth_files = {};
+  std::string namespaced_auth_dir = {};
   std::string default_handler = {};
   std::vector<std::string> handlers = {};  // that are configured
   std::vector<GuestPuller> guest_pullers = {};
-  // Hosts, "*" for any, that the runtime shows credentials or a certificate of its own.
-  std::vector<std::string> own_credentials = {};
+  // What the runtime shows to registries of its own: a password, or a certificate.
+  std::vector<NodeCredential> own_credentials = {};
+  // Names and addresses of this node, beside those that each machine has; the caller adds them.
+  std::vector<std::string> own_names = {};
   std::vector<std::string> files = {};     // that were read
   std::vector<std::string> problems = {};  // what could not be read: the checker is unknown
   std::string root = {};
@@ -72,6 +92,20 @@ Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers);
 // credentials, and for an image that does not parse.
 Result<PullSources> PullSourcesOf(const RuntimePulls& pulls, std::string_view image,
                                   std::string_view runtime_handler);
+
+// Also what only the doctor says.
+struct PullSourcesInDetail {
+  PullSources sources = {};
+  std::vector<std::string> urls = {};      // of the others: "http://10.0.0.1:5000"
+  std::string registry_is_insecure = {};   // where it is said; empty: it is asked by HTTPS
+  std::vector<std::string> shown_by = {};  // what shows the registry credentials of the node's
+};
+Result<PullSourcesInDetail> PullSourcesInDetailOf(const RuntimePulls& pulls, std::string_view image,
+                                                  std::string_view runtime_handler);
+
+// Whether the host (with or without a port) is the machine itself: 127.0.0.0/8, 0.0.0.0, ::1, :: in
+// any form, localhost, or one of its names and addresses.
+bool IsOnThisNode(std::string_view host, const std::vector<std::string>& own_names);
 
 }  // namespace waybill
 

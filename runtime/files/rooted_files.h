@@ -3,53 +3,42 @@
 #ifndef WAYBILL_RUNTIME_FILES_ROOTED_FILES_H_
 #define WAYBILL_RUNTIME_FILES_ROOTED_FILES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "store/base/files.h"
+#include "waybill/limits.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
 
+// Paths are absolute below the root. Symlinks are followed. kNotFound: nothing has that name; a
+// symlink that leads nowhere is kInvalidArgument, since it may lead somewhere for others.
 class RootedFiles {
  public:
-  // `root` empty: "/". What can't be read is one of `problems`, which outlive it.
-  RootedFiles(std::filesystem::path root, std::vector<std::string>& problems)
-      : root_(std::move(root)), problems_(problems) {}
+  explicit RootedFiles(std::filesystem::path root) : root_(std::move(root)) {}
 
-  // Paths are absolute below the root. nullopt: nothing has that name, or it can't be read: it is
-  // no file, leads to nothing, or is above kMaxPullConfigBytes. Symlinks are followed, as the
-  // runtimes do.
-  std::optional<std::string> Read(const std::string& path) const;
-  bool IsThere(const std::string& path) const;
-  // The names in a folder, sorted; at most kMaxPullConfigFiles.
-  std::vector<std::string> List(const std::string& path) const;
-
-  void Problem(std::string text) const { problems_.push_back(std::move(text)); }
-  void Problem(const std::string& what, const Error& error) const {
-    Problem(what + ": " + error.message);
-  }
+  bool IsThisMachine() const { return root_.empty() || root_ == "/"; }
+  Result<Fd> Open(const std::filesystem::path& path, int flags) const;
+  // Where this process finds it.
+  Result<std::filesystem::path> Resolve(const std::filesystem::path& path) const;
+  bool Has(const std::filesystem::path& path) const { return Resolve(path).has_value(); }
+  // A whole regular file. Also kLimitExceeded.
+  Result<std::string> Read(const std::filesystem::path& path,
+                           std::size_t most = kMaxPullConfigBytes) const;
+  // The names in a folder, sorted. Also kLimitExceeded.
+  Result<std::vector<std::string>> List(const std::filesystem::path& path,
+                                        std::size_t most = SIZE_MAX) const;
 
  private:
-  // What was read; an error is a problem, and says nothing.
-  template <typename T>
-  T OrProblem(const std::string& path, Result<T> read) const {
-    if (read) return *std::move(read);
-    Problem(path, read.error());
-    return T();
-  }
   // -1: errno says why.
-  int Try(const std::string& path, int flags) const;
-  // Not valid: nothing has that name.
-  Result<Fd> Open(const std::string& path, int flags) const;
-  Result<std::optional<std::string>> ReadFile(const std::string& path) const;
-  Result<std::vector<std::string>> ListFolder(const std::string& path) const;
+  int Try(const std::filesystem::path& path, int flags) const;
 
   std::filesystem::path root_;
-  std::vector<std::string>& problems_;
 };
 
 }  // namespace waybill::internal

@@ -12,9 +12,7 @@
 #include <utility>
 
 #include "runtime/files/config_fields.h"
-#include "runtime/files/containerd_config.h"
 #include "runtime/files/pull_sources.h"
-#include "runtime/files/rooted_files.h"
 #include "store/base/ascii.h"
 #include "store/base/caught.h"
 #include "store/base/quote.h"
@@ -26,17 +24,24 @@ namespace waybill {
 namespace {
 
 using internal::ConfigFields;
-using internal::ContainerdConfig;
-using internal::ContainerdHandler;
 using internal::QuoteForMessage;
-using internal::RootedFiles;
 using internal::ToLower;
 
 constexpr std::string_view kContainerdSocket = "/run/containerd/containerd.sock";
 // Where distributions have containerd's configuration. Its socket shows which one is in force.
 constexpr std::string_view kContainerdConfigs[] = {
-    "/etc/containerd/config.toml", "/var/lib/rancher/k3s/agent/etc/containerd/config.toml",
-    "/var/lib/rancher/rke2/agent/etc/containerd/config.toml"};
+    "/etc/containerd/config.toml",
+    "/var/lib/rancher/k3s/agent/etc/containerd/config.toml",
+    "/var/lib/rancher/rke2/agent/etc/containerd/config.toml",
+    "/var/snap/microk8s/current/args/containerd.toml",
+    "/etc/cri/containerd.toml",
+    "/etc/k0s/containerd.toml"};
+// From version 3 of the file on, the last two alone count; above 4 nothing is known.
+constexpr std::string_view kPlugins[] = {"cri", "io.containerd.grpc.v1.cri",
+                                         "io.containerd.cri.v1.images",
+                                         "io.containerd.cri.v1.runtime"};
+constexpr std::size_t kOlderPlugins = 2;
+constexpr std::int64_t kNewestVersion = 4;
 // What containerd from 2.2 on takes where config_path is not set.
 constexpr std::string_view kUsualConfigPath[] = {"/etc/containerd/certs.d", "/etc/docker/certs.d"};
 // The first that is there is registries.conf; all folders count, a later one more.
@@ -47,28 +52,48 @@ constexpr std::string_view kRegistriesConfDirs[] = {
     "/usr/share/containers/registries.conf.d", "/usr/share/containers/registries.rootful.conf.d",
     "/etc/containers/registries.conf.d", "/etc/containers/registries.rootful.conf.d",
     "/root/.config/containers/registries.conf.d"};
+// Where containers/image looks for credentials, if it is told of no file.
+constexpr std::string_view kAuthFiles[] = {"/run/containers/0/auth.json",
+                                           "/root/.config/containers/auth.json",
+                                           "/root/.docker/config.json", "/root/.dockercfg"};
 // Parts of the names of Kata's handlers for confidential guests, and for pods on other machines.
 constexpr std::string_view kPullInGuest[] = {"remote", "coco", "-cc",  "-snp",        "-sev",
                                              "-tdx",   "-se",  "-cca", "confidential"};
-
-std::vector<std::string> Split(std::string_view list, char separator) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(separator), list.size());
-    if (end != 0) parts.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return parts;
-}
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+// /run/… of unix:///var/run/….
+std::string SocketOf(std::string address) {
+  if (address.starts_with("unix://")) address.erase(0, 7);
+  if (address.starts_with("/var/run/")) address.erase(0, 4);
+  return address;
+}
+
+// "-se" is not in "-second".
+bool IsPulledInGuest(std::string_view kind) {
+  return std::ranges::any_of(kPullInGuest, [&](std::string_view part) {
+    const std::size_t after = kind.find(part) + part.size();
+    return Contains(kind, part) && (!part.starts_with('-') || after >= kind.size() ||
+                                    kind[after] < 'a' || kind[after] > 'z');
+  });
+}
+
+struct Handler {
+  std::string type = {};
+  std::string snapshotter = {};
+  std::string kata_config = {};  // the file that Kata's shim is told of
+};
+
+// Where it says something, that counts.
+void Take(std::string said, std::string& into) {
+  if (!said.empty()) into = std::move(said);
+}
+
 class Reader {
  public:
-  explicit Reader(const RuntimeAnswers& answers)
-      : answers_(answers), files_(answers.root, pulls_.problems) {
+  explicit Reader(const RuntimeAnswers& answers) : answers_(answers), files_(answers.root) {
     pulls_.root = answers.root;
   }
 
@@ -80,16 +105,34 @@ class Reader {
   }
 
  private:
-  template <typename... Args>
-  void Problem(Args&&... args) {
-    files_.Problem(std::forward<Args>(args)...);
-  }
+  void Problem(std::string what) { pulls_.problems.push_back(std::move(what)); }
 
   // nullopt: it is not there, or can't be read, which is a problem.
   std::optional<std::string> Read(const std::string& path) {
     auto text = files_.Read(path);
     if (text) pulls_.files.push_back(path);
-    return text;
+    if (text) return *std::move(text);
+    if (text.error().code != ErrorCode::kNotFound) Problem(path + ": " + text.error().message);
+    return std::nullopt;
+  }
+  std::vector<std::string> List(const std::string& folder) {
+    auto names = files_.List(folder, kMaxPullConfigFiles);
+    if (names) return *std::move(names);
+    if (names.error().code != ErrorCode::kNotFound) Problem(folder + ": " + names.error().message);
+    return {};
+  }
+  // Reads a file of TOML: read(ConfigFields). False: it is not there.
+  template <typename Do>
+  bool ReadToml(const std::string& path, const Do& read) {
+    const auto text = Read(path);
+    if (!text) return false;
+    const auto table = internal::ReadToml(*text, kMaxPullConfigBytes);
+    if (!table) Problem(path + ": " + table.error().message);
+    if (!table) return true;
+    ConfigFields::Document document;
+    read(ConfigFields(&*table, document));
+    for (const std::string& problem : document.problems) Problem(path + ": " + problem);
+    return true;
   }
 
   PullRuntime WhichRuntime() {
@@ -102,8 +145,8 @@ class Reader {
       return PullRuntime::kUnknown;
     }
     if (Contains(answers_.status, "\"containerdEndpoint\"")) return PullRuntime::kContainerd;
-    const bool containerd = files_.IsThere("/etc/containerd/config.toml");
-    const bool crio = files_.IsThere("/etc/crio");
+    const bool containerd = files_.Has("/etc/containerd/config.toml");
+    const bool crio = files_.Has("/etc/crio");
     if (containerd != crio) return containerd ? PullRuntime::kContainerd : PullRuntime::kCriO;
     Problem(containerd ? "both containerd and CRI-O are configured, and neither was asked"
                        : "neither containerd nor CRI-O was asked, and neither is configured");
@@ -113,55 +156,50 @@ class Reader {
   // --- containerd -------------------------------------------------------------------------------
 
   void ReadContainerd() {
-    ContainerdConfig config;
+    bool registry_known = false;  // by its answer; containerd from 2.0 on leaves registries out
     if (!answers_.status.empty()) {
-      const auto read = internal::ReadContainerdStatus(answers_.status, config);
-      if (!read) Problem("the runtime's status", read.error());
+      const auto root = internal::TomlOf(answers_.status);
+      if (!root) Problem("the runtime's status is not JSON");
+      ConfigFields::Document document = {.is_json = true};
+      const auto config = ConfigFields(root ? &*root : nullptr, document).Table("config");
+      pulls_.socket = SocketOf(config.Text("containerd_endpoint"));
+      ReadHandlers(config.Table("containerd"));
+      registry_known = config.Table("registry").is_there();
+      ReadRegistry(config.Table("registry"), "what containerd says of itself");
+      for (const std::string& what : document.problems) Problem("the runtime's status: " + what);
     }
-    if (!config.registry_known) ReadContainerdFiles(config);
-    if (config.config_path.size() > 1) {
-      Problem("config_path is set to different folders in several places");
-    }
-    for (const std::string& list : config.config_path) {
-      for (std::string& path : Split(list, ':')) pulls_.config_path.push_back(std::move(path));
-    }
-    pulls_.mirrors = std::move(config.mirrors);
-    pulls_.own_credentials = std::move(config.own_credentials);
-    // From 2.2 on, and where the version is not known.
+    if (!registry_known) ReadContainerdFiles();
     const auto version = VersionOf(answers_.version);
     const bool may_have_usual = !version || *version >= std::pair(2U, 2U);
-    if (!config.registry_known && pulls_.config_path.empty() && pulls_.mirrors.empty() &&
-        may_have_usual) {
+    if (!registry_known && pulls_.config_path.empty() && pulls_.mirrors.empty() && may_have_usual) {
       pulls_.config_path.assign(std::begin(kUsualConfigPath), std::end(kUsualConfigPath));
     }
-    pulls_.default_handler = config.default_handler.empty() ? "runc" : config.default_handler;
-    for (const auto& [name, handler] : config.handlers) {
+    if (pulls_.default_handler.empty()) pulls_.default_handler = "runc";
+    for (const auto& [name, handler] : handlers_) {
       pulls_.handlers.push_back(name);
-      LookAtHandler(name, handler, config.snapshotter);
+      if (Contains(ToLower(name + handler.type), "kata")) LookAtKata(name, handler);
     }
     if (pulls_.handlers.empty()) pulls_.handlers.push_back(pulls_.default_handler);
   }
 
   // What its status did not say. Of the usual files, the one whose socket is the runtime's.
-  void ReadContainerdFiles(ContainerdConfig& config) {
-    if (!answers_.config.empty()) {
-      return ReadContainerdFile(answers_.config, true, config);
-    }
-    const std::string socket = config.socket;
+  void ReadContainerdFiles() {
+    if (!answers_.config.empty()) return ReadContainerdFile(answers_.config, true);
+    const std::string socket = pulls_.socket;
+    const Reader before = *this;
     for (const std::string_view path : kContainerdConfigs) {
-      ContainerdConfig tried = config;
-      const RuntimePulls before = pulls_;
-      tried.socket = kContainerdSocket;
-      ReadContainerdFile(std::string(path), false, tried);
-      const bool is_there = pulls_.files.size() != before.files.size() ||
-                            pulls_.problems.size() != before.problems.size();
+      pulls_.socket = kContainerdSocket;
+      ReadContainerdFile(std::string(path), false);
+      const bool is_there = pulls_.files.size() != before.pulls_.files.size() ||
+                            pulls_.problems.size() != before.pulls_.problems.size();
       // A containerd without a file runs with its defaults.
       if (socket.empty() ? is_there
-                         : tried.socket == socket && (is_there || path == kContainerdConfigs[0])) {
-        config = std::move(tried);
+                         : pulls_.socket == socket && (is_there || path == kContainerdConfigs[0])) {
         return;
       }
-      pulls_ = before;
+      pulls_ = before.pulls_;
+      handlers_ = before.handlers_;
+      config_path_ = before.config_path_;
     }
     Problem(socket.empty() ? "containerd has no configuration at a usual place"
                            : "which configuration containerd has is not known: none at a usual "
@@ -169,97 +207,129 @@ class Reader {
                                  QuoteForMessage(socket));
   }
 
-  void ReadContainerdFile(const std::string& first, bool required, ContainerdConfig& config) {
+  void ReadContainerdFile(const std::string& first, bool required) {
     std::vector<std::string> pending = {first};
-    std::set<std::string> loaded;
     for (std::size_t at = 0; at < pending.size(); ++at) {
       const std::string path = pending[at];
-      if (!loaded.insert(path).second) continue;
-      if (loaded.size() > kMaxPullConfigFiles) {
-        return Problem(first + " imports more than " + std::to_string(kMaxPullConfigFiles) +
-                       " files");
-      }
+      if (at == kMaxPullConfigFiles) return Problem(first + " imports too many files");
       const std::size_t problems = pulls_.problems.size();
-      const auto text = Read(path);
-      if (!text) {
-        const bool missing = pulls_.problems.size() == problems;
-        if (missing && (required || at != 0)) Problem(path + " is not there");
-        continue;
-      }
-      std::vector<std::string> imports;
-      const auto read = internal::ReadContainerdToml(*text, path, config, imports);
-      if (!read) Problem(path, read.error());
-      for (const std::string& import : imports) Import(path, import, pending);
+      const bool is_there = ReadToml(path, [&](const ConfigFields& root) {
+        ReadContainerdRoot(root, path);
+        for (const std::string& import : root.Texts("imports")) Import(path, import, pending);
+      });
+      const bool missing = !is_there && pulls_.problems.size() == problems;
+      if (missing && (required || at != 0)) Problem(path + " is not there");
     }
   }
 
   // Of a pattern, those files that match: in the last part of the path alone.
   void Import(const std::string& by, const std::string& import, std::vector<std::string>& files) {
-    std::filesystem::path path = import;
-    if (path.is_relative()) path = std::filesystem::path(by).parent_path() / path;
-    path = path.lexically_normal();
-    if (import.find_first_of("*?[\\") == std::string::npos) {
-      files.push_back(path.string());
-      return;
-    }
+    const auto path = (std::filesystem::path(by).parent_path() / import).lexically_normal();
     const std::string folder = path.parent_path().string();
-    if (folder.find_first_of("*?[\\") != std::string::npos) {
-      return Problem(by + " imports " + QuoteForMessage(import) +
-                     ", a pattern with folders, which is not understood");
-    }
-    for (const std::string& name : files_.List(folder)) {
-      if (::fnmatch(path.filename().c_str(), name.c_str(), 0) == 0) {
-        files.push_back(folder + "/" + name);
+    std::vector<std::string> found = {path.string()};
+    if (import.find_first_of("*?[\\") != std::string::npos) {
+      if (folder.find_first_of("*?[\\") != std::string::npos) {
+        return Problem(by + " imports a pattern with folders, which is not understood");
       }
+      found.clear();
+      for (const std::string& name : List(folder)) {
+        const bool matches = ::fnmatch(path.filename().c_str(), name.c_str(), 0) == 0;
+        if (matches) found.push_back(folder + "/" + name);
+      }
+    }
+    std::ranges::copy_if(found, std::back_inserter(files), [&](const std::string& file) {
+      return std::ranges::count(files, file) == 0;
+    });
+  }
+
+  void ReadContainerdRoot(const ConfigFields& root, const std::string& place) {
+    const ConfigFields plugins = root.Table("plugins");
+    Take(SocketOf(root.Table("grpc").Text("address")), pulls_.socket);
+    Take(SocketOf(plugins.Table("io.containerd.server.v1.grpc").Text("address")), pulls_.socket);
+    std::int64_t version = 1;
+    if (const toml::node* node = root.Node("version")) {
+      if (!node->is_integer()) root.Refuse(node, "version is not a number");
+      version = node->value_or(std::int64_t{1});
+      if (version > kNewestVersion) root.Refuse(node, "a version that is not known");
+    }
+    for (std::size_t i = version >= 3 ? kOlderPlugins : 0; i < std::size(kPlugins); ++i) {
+      const ConfigFields plugin = plugins.Table(kPlugins[i]);
+      ReadRegistry(plugin.Table("registry"), place);
+      Take(plugin.Text("snapshotter"), snapshotter_);
+      for (const std::string_view name : {"runtime_platforms", "runtime_platform"}) {
+        plugin.Each(name, [&](const std::string& handler, const ConfigFields& platform) {
+          Take(platform.Text("snapshotter"), handlers_[handler].snapshotter);
+        });
+      }
+      ReadHandlers(plugin.Table("containerd"));
     }
   }
 
-  // --- Handlers ---------------------------------------------------------------------------------
+  void ReadHandlers(const ConfigFields& containerd) {
+    Take(containerd.Text("default_runtime_name"), pulls_.default_handler);
+    Take(containerd.Text("snapshotter"), snapshotter_);
+    containerd.Each("runtimes", [&](const std::string& name, const ConfigFields& runtime) {
+      Handler& handler = handlers_[name];
+      Take(runtime.Text("runtime_type"), handler.type);
+      Take(runtime.Text("snapshotter"), handler.snapshotter);
+      Take(runtime.Table("options").Text("ConfigPath"), handler.kata_config);
+    });
+  }
 
-  void LookAtHandler(const std::string& name, const ContainerdHandler& handler,
-                     const std::string& default_snapshotter) {
-    const std::string& snapshotter =
-        handler.snapshotter.empty() ? default_snapshotter : handler.snapshotter;
-    const std::string kind = ToLower(name + " " + handler.type);
-    if (!Contains(kind, "kata")) return;
+  void ReadRegistry(const ConfigFields& registry, const std::string& place) {
+    if (std::string list = registry.Text("config_path"); !list.empty()) {
+      // Which is in force depends on how containerd merges files.
+      if (!config_path_.empty() && config_path_ != list) {
+        Problem("config_path is set to different folders in several places");
+      }
+      config_path_ = list;
+      pulls_.config_path.clear();
+      for (std::size_t at = 0; at < list.size();) {
+        const std::size_t end = std::min(list.find(':', at), list.size());
+        if (end != at) pulls_.config_path.push_back(list.substr(at, end - at));
+        at = end + 1;
+      }
+    }
+    registry.Each("mirrors", [&](const std::string& name, const ConfigFields& mirror) {
+      pulls_.mirrors.push_back({name, mirror.Texts("endpoint"), mirror.Where(place)});
+    });
+    const auto has_own = [&](const std::string& host, const ConfigFields& auth) {
+      for (const char* name : {"username", "password", "auth", "identitytoken", "cert_file"}) {
+        if (auth.Text(name).empty()) continue;
+        return pulls_.own_credentials.push_back({host, auth.Where(place)});
+      }
+    };
+    registry.Each("configs", [&](const std::string& host, const ConfigFields& config) {
+      has_own(host, config.Table("tls"));
+      has_own(host, config.Table("auth"));
+    });
+    registry.Each("auths", has_own);
+    if (internal::ShowsCredentials(registry.Table("headers"))) {
+      pulls_.own_credentials.push_back({"*", place});
+    }
+  }
+
+  // --- Pulls in the guest -----------------------------------------------------------------------
+
+  void LookAtKata(const std::string& name, const Handler& handler) {
+    const auto pulls = [&](std::string why) {
+      pulls_.guest_pullers.push_back({name, std::move(why)});
+    };
+    const auto& snapshotter = handler.snapshotter.empty() ? snapshotter_ : handler.snapshotter;
     if (Contains(snapshotter, "nydus")) {
-      pulls_.guest_pullers.push_back(
-          {name, "its snapshotter is " + snapshotter + ", with which Kata's guest pulls"});
-      return;
+      return pulls("its snapshotter is " + snapshotter + ", with which Kata's guest pulls");
     }
-    LookAtKata(name, kind, handler.kata_config);
-  }
-
-  void LookAtKata(const std::string& name, const std::string& kind, const std::string& config) {
-    for (const std::string_view part : kPullInGuest) {
-      const std::size_t at = kind.find(part);
-      if (at == std::string::npos) continue;
-      // "-se" is not "-second".
-      const std::size_t after = at + part.size();
-      if (part.starts_with('-') && after < kind.size() && kind[after] >= 'a' &&
-          kind[after] <= 'z') {
-        continue;
+    if (IsPulledInGuest(ToLower(name + " " + handler.type))) {
+      return pulls("it is Kata's, for guests that pull by themselves");
+    }
+    if (handler.kata_config.empty()) return;
+    ReadToml(handler.kata_config, [&](const ConfigFields& root) {
+      const ConfigFields runtime = root.Table("runtime");
+      if (runtime.Bool("experimental_force_guest_pull") ||
+          std::ranges::count(runtime.Texts("experimental"), "force_guest_pull") != 0) {
+        pulls(handler.kata_config + " lets the guest pull");
       }
-      pulls_.guest_pullers.push_back({name, "it is Kata's, for guests that pull by themselves"});
-      return;
-    }
-    if (config.empty()) return;
-    const auto text = Read(config);
-    if (!text) return;
-    const auto forced = IsPullForced(*text);
-    if (!forced) return Problem(config, forced.error());
-    if (*forced) pulls_.guest_pullers.push_back({name, config + " lets the guest pull"});
-  }
-
-  static Result<bool> IsPullForced(std::string_view text) {
-    const toml::table table = TRY(internal::ReadToml(text, kMaxPullConfigBytes));
-    ConfigFields::Document document;
-    const ConfigFields runtime = ConfigFields(&table, document).Table("runtime");
-    const auto features = runtime.Texts("experimental");
-    const bool is_forced = runtime.Bool("experimental_force_guest_pull") ||
-                           std::ranges::count(features, "force_guest_pull") != 0;
-    TRY(document.sound);
-    return is_forced;
+    });
   }
 
   // --- CRI-O ------------------------------------------------------------------------------------
@@ -267,46 +337,45 @@ class Reader {
   void ReadCriO() {
     std::vector<std::string> paths = {answers_.config.empty() ? "/etc/crio/crio.conf"
                                                               : answers_.config};
-    for (const std::string_view folder : {"/usr/share/crio/crio.conf.d", "/etc/crio/crio.conf.d"}) {
-      for (const std::string& name : files_.List(std::string(folder))) {
-        paths.push_back(std::string(folder) + "/" + name);
-      }
+    for (const std::string folder : {"/usr/share/crio/crio.conf.d", "/etc/crio/crio.conf.d"}) {
+      for (const std::string& name : List(folder)) paths.push_back(folder + "/" + name);
     }
     // Whether its images are pulled in the guest. One of these two is built in.
     std::map<std::string, bool> handlers = {{"crun", false}, {"runc", false}};
+    std::string auth_file;
+    pulls_.namespaced_auth_dir = "/etc/crio/auth";
     for (const std::string& path : paths) {
-      const auto text = Read(path);
-      if (!text) continue;
-      const auto read = ReadCrioConf(*text, handlers);
-      if (!read) Problem(path, read.error());
+      ReadToml(path, [&](const ConfigFields& root) {
+        const ConfigFields crio = root.Table("crio");
+        Take(crio.Table("runtime").Text("default_runtime"), pulls_.default_handler);
+        Take(crio.Table("image").Text("global_auth_file"), auth_file);
+        Take(crio.Table("image").Text("namespaced_auth_dir"), pulls_.namespaced_auth_dir);
+        // A later file replaces the whole handler.
+        crio.Table("runtime").Each("runtimes", [&](const auto& name, const ConfigFields& handler) {
+          handlers[name] = handler.Bool("runtime_pull_image");
+        });
+      });
     }
     for (const auto& [name, in_guest] : handlers) {
       pulls_.handlers.push_back(name);
       if (in_guest) pulls_.guest_pullers.push_back({name, "CRI-O's runtime_pull_image is set"});
     }
+    pulls_.auth_files.assign(std::begin(kAuthFiles), std::end(kAuthFiles));
+    if (!auth_file.empty()) pulls_.auth_files = {auth_file};
     for (const std::string_view path : kRegistriesConf) {
-      if (!pulls_.registries_conf.empty() || !files_.IsThere(std::string(path))) continue;
+      if (!pulls_.registries_conf.empty() || !files_.Has(path)) continue;
       pulls_.registries_conf = path;
     }
     pulls_.registries_conf_dirs.assign(std::begin(kRegistriesConfDirs),
                                        std::end(kRegistriesConfDirs));
   }
 
-  Result<void> ReadCrioConf(std::string_view text, std::map<std::string, bool>& handlers) {
-    const toml::table table = TRY(internal::ReadToml(text, kMaxPullConfigBytes));
-    ConfigFields::Document document;
-    const ConfigFields runtime = ConfigFields(&table, document).Table("crio").Table("runtime");
-    runtime.Read("default_runtime", pulls_.default_handler);
-    // A later file replaces the whole handler.
-    runtime.Each("runtimes", [&](const std::string& name, const ConfigFields& handler) {
-      handlers[name] = handler.Bool("runtime_pull_image");
-    });
-    return document.sound;
-  }
-
-  RuntimePulls pulls_;
   const RuntimeAnswers& answers_;
-  const RootedFiles files_;
+  const internal::RootedFiles files_;
+  RuntimePulls pulls_;
+  std::string config_path_ = {};
+  std::string snapshotter_ = {};
+  std::map<std::string, Handler> handlers_ = {};
 };
 
 }  // namespace

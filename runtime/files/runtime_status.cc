@@ -350,6 +350,10 @@ Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandle
   ConfigFields::Document document;
   const ConfigFields plugins = ConfigFields(&table, document).Table("plugins");
   std::vector<RuntimeHandler> merged = handlers;
+  Result<void> sound;
+  const auto keep = [&](Result<void> read) {
+    if (sound) sound = std::move(read);
+  };
   // The handler of that name, if the runtime serves it.
   const auto served = [&](const std::string& name, const auto& set) {
     for (RuntimeHandler& handler : merged) {
@@ -359,11 +363,11 @@ Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandle
   for (const std::string_view plugin : kRuntimePlugins) {
     const ConfigFields containerd = plugins.Table(plugin).Table("containerd");
     const toml::node* name = containerd.Node("default_runtime_name");
-    if (name != nullptr) containerd.Keep(SetDefault(*name, merged));
+    if (name != nullptr) keep(SetDefault(*name, merged));
     containerd.Each("runtimes", [&](const std::string& of, const ConfigFields& runtime) {
       served(of, [&](RuntimeHandler& handler) {
         const toml::table* guest = runtime.Table("guest_platform").table();
-        if (guest != nullptr) runtime.Keep(SetGuest(*guest, ReadGuestPlatform(*guest), handler));
+        if (guest != nullptr) keep(SetGuest(*guest, ReadGuestPlatform(*guest), handler));
       });
     });
   }
@@ -371,10 +375,13 @@ Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandle
   images.Each("runtime_platforms", [&](const std::string& of, const ConfigFields& runtime) {
     served(of, [&](RuntimeHandler& handler) {
       const toml::node* text = runtime.Node("platform");
-      if (text != nullptr) runtime.Keep(SetGuest(*text, ReadSpecifier(*text), handler));
+      if (text != nullptr) keep(SetGuest(*text, ReadSpecifier(*text), handler));
     });
   });
-  TRY(document.sound);
+  TRY(sound);
+  if (!document.problems.empty()) {
+    return Error{ErrorCode::kInvalidArgument, document.problems.front(), {}};
+  }
   handlers = std::move(merged);
   return {};
 }

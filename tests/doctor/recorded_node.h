@@ -1,5 +1,5 @@
-// A node in a folder, in which nothing is wrong. A test changes one thing, and says which check has
-// to name it.
+// A node in a folder, in which nothing is wrong. A row changes it, and says which check has to name
+// that.
 
 #ifndef WAYBILL_TESTS_DOCTOR_RECORDED_NODE_H_
 #define WAYBILL_TESTS_DOCTOR_RECORDED_NODE_H_
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "doctor/checks.h"
 #include "doctor/node.h"
@@ -14,44 +15,48 @@
 
 namespace waybill::testing {
 
+// One change of a node:
+//
+//   "/path"        the file is written      "cri/NAME"     an answer of the runtime
+//   "+/path"       ... appended to          "process PID"  a process of root's, by its command line
+//   "-/path"       ... or folder, removed   "kubelet"      its release, and further flags
+//   "=/path"       a symlink to `what`      "ids PID"      what its uid_map and gid_map say
+//   "free PATH", "newer PATH"               its MiB; a file's date, in days from now
+//   "store FIELD", "gave POD"               what the store says; a pod's host IDs, "FIRST LENGTH"
+//   "options FIELD"                         of NodeOptions
+//   "unlock PATH", "lock PATH", "used"      files that a process holds; the kubelet directory's
+//   mark
+struct Change {
+  std::string where;
+  std::string what = {};
+};
+
 class RecordedNode {
  public:
   RecordedNode();
+  explicit RecordedNode(const std::vector<Change>& changes) : RecordedNode() { Make(changes); }
 
-  // Files of the node; paths begin with "/". Missing folders are made.
-  void Write(const std::string& path, const std::string& content);
-  void Append(const std::string& path, const std::string& content);
-  // `from` must be there.
-  void Replace(const std::string& path, const std::string& from, const std::string& to);
-  void Remove(const std::string& path);
-  void Link(const std::string& path, const std::string& to);
-  // One of its runtime's answers: "images.json".
-  void Answer(const std::string& name, const std::string& content);
-  std::string AnswerOf(const std::string& name) const;
-
-  // A process with these IDs, as its uid_map and gid_map say.
-  void Maps(const std::string& pid, const std::string& ids);
-
-  // The kubelet's release, as its makers link it in, and its further flags.
-  void RunsKubelet(const std::string& version, const std::string& flags = {});
-
+  void Make(const std::vector<Change>& changes);
   std::filesystem::path At(const std::string& path) const;
   doctor::Findings Examine() const;
 
   doctor::NodeOptions options;
   doctor::Kernel kernel;
-  std::set<std::string> locked = {};  // files that a process holds, without the first slash
 
  private:
+  void Write(const std::string& path, const std::string& content);
+  void RunsKubelet(const std::string& version_and_flags);
+
   TempDir dir_;
+  std::set<std::string> locked_ = {};
+  std::set<std::string> full_ = {};
+  std::int64_t free_mib_ = 40'000;
+  bool used_ = false;
+  Result<doctor::StoreFacts> facts_;
 };
 
 // A line for each finding that is not ok: "fail kubelet-gate: what was seen".
 std::string Wrong(const doctor::Findings& findings);
-
-// That check, and no other, says `verdict`, and its line has `words`. What to do next is said.
-void ExpectOnly(const RecordedNode& node, const std::string& check, const std::string& verdict,
-                const std::string& words);
 
 }  // namespace waybill::testing
 

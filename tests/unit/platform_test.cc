@@ -356,7 +356,6 @@ BOOST_AUTO_TEST_CASE(what_is_no_image_is_never_chosen) {
       attestation,
       nested,
       other,
-      Manifest("none", std::nullopt),
       Manifest("empty", Platform{}),
       Manifest("no os", Platform{.architecture = "amd64", .os = ""}),
       Manifest("no architecture", Platform{.architecture = "", .os = "linux"}),
@@ -370,8 +369,23 @@ BOOST_AUTO_TEST_CASE(what_is_no_image_is_never_chosen) {
   }
   const auto manifest = ManifestFor(index, host);
   BOOST_TEST(manifest.error().message ==
-             "no manifest for linux/amd64; the index offers no image of a known platform; 10 of 10 "
+             "no manifest for linux/amd64; the index offers no image of a known platform; 9 of 9 "
              "manifests are attestations, nested indexes or of no known platform");
+}
+
+// As containerd sorts them (images.go, Manifest).
+BOOST_AUTO_TEST_CASE(who_says_no_platform_comes_last) {
+  const Platform host = Read("linux/amd64");
+  std::vector<ManifestDescriptor> index = {Manifest("first", std::nullopt),
+                                           Manifest("other", std::nullopt)};
+  BOOST_TEST(Chosen(index, host) == "first");
+  index.push_back(Manifest("386", Read("linux/386")));
+  BOOST_TEST(Chosen(index, host) == "386");
+  index.insert(index.begin(), Manifest("nydus", host));
+  index[0].platform->os_features = {"nydus.remoteimage.v1"};
+  BOOST_TEST(Chosen(index, host) == "386");
+  index.pop_back();
+  BOOST_TEST(Chosen(index, host) == "nydus");
 }
 
 BOOST_AUTO_TEST_CASE(offer_is_listed_and_bounded) {

@@ -1,0 +1,738 @@
+// Recorded nodes with one thing wrong each. A row says which check names it, how, and in which
+// words; no other check may say anything but ok.
+
+#include <boost/test/unit_test.hpp>
+#include <map>
+#include <set>
+
+#include "tests/doctor/recorded_node.h"
+
+namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(checks)
+
+namespace {
+
+using testing::Change;
+using testing::RecordedNode;
+
+struct Row {
+  std::string check;    // "kubelet-gate"; with a + before it, others may say something, too
+  std::string verdict;  // "ok": nothing is wrong, and that check says so in these words
+  std::string words;
+  std::vector<Change> changes;
+};
+
+const std::string kConfig = "/var/lib/kubelet/config.yaml";
+const std::string kGuard = "/var/lib/kubelet/image_manager/waybill-guard";
+const std::string kPulled = "/var/lib/kubelet/image_manager/pulled";
+const std::string kHosts = "/etc/containerd/certs.d/";
+const std::string kHex = "40a41701be082a898c7b030a05e0017df00899c437ab7e1946f82b618f8eeb1e";
+const std::string kLogin = R"({"auths":{"registry.example.com":{"auth":"cm9ib3Q6eA=="}}})";
+const std::string kImages = R"([plugins."io.containerd.cri.v1.images".registry])"
+                            "\n";
+
+// A record under `ref` of a pull of `name`, with a Secret or for every pod.
+std::vector<Change> Record(const std::string& name, const std::string& ref = "sha256:" + kHex,
+                           bool for_all = false) {
+  return {{kPulled + "/sha256-" + std::to_string(for_all) + ref.substr(0, 1),
+           R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
+           R"("lastUpdatedTime":"2026-11-26T10:00:00Z","imageRef":")" +
+               ref + R"(","credentialMapping":{")" + name + R"(":)" +
+               (for_all ? R"({"nodePodsAccessible":true})"
+                        : R"({"kubernetesSecrets":[{"uid":"u","namespace":"n","name":"s",)"
+                          R"("credentialHash":"h"}]})") +
+               "}}"}};
+}
+std::vector<Change> operator+(std::vector<Change> a, const std::vector<Change>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+const std::vector<Change> kRecord = Record("registry.example.com/team/app");
+const std::vector<Change> kCrio = {
+    {"cri/version.json", R"({"runtimeName":"cri-o","runtimeVersion":"1.34.2"})"},
+    {"-/proc/812"},
+    {"process 813", "/usr/bin/crio"}};
+const std::vector<Change> kNoKubelet = {{"-/proc/4242"}};
+std::vector<Change> Mount(const std::string& type, const std::string& at = "/var/lib/kubelet") {
+  return {{"+/proc/self/mountinfo", "50 41 0:40 / " + at + " rw - " + type + " x rw\n"}};
+}
+std::vector<Change> SubIds(const std::string& uids) {
+  return {{"/etc/subuid", uids}, {"/etc/subgid", uids}};
+}
+std::vector<Change> Version(const std::string& version) {
+  return {
+      {"options node", R"({"status":{"nodeInfo":{"kubeletVersion":")" + version +
+                           R"("},"addresses":[{"type":"InternalIP","address":"10.0.17.4"}]}})"}};
+}
+// A kubelet that is part of k3s.
+std::vector<Change> K3s(const std::string& drop_in) {
+  return kNoKubelet +
+         std::vector<Change>{{"-" + kConfig},
+                             {"process 800", "/usr/local/bin/k3s agent"},
+                             {"/var/lib/rancher/k3s/agent/etc/kubelet.conf.d/00.conf",
+                              "kind: KubeletConfiguration\n" + drop_in}} +
+         Version("v1.36.3+k3s1");
+}
+// Two containerds, of which the kubelet asks the second.
+std::vector<Change> Talos(const std::string& one, const std::string& other) {
+  return {{"-/proc/812"},
+          {"process " + one, "/bin/containerd --address /system/run/containerd/containerd.sock"},
+          {"process " + other,
+           "/bin/containerd --address /run/containerd/containerd.sock --config "
+           "/etc/cri/containerd.toml"},
+          {"/etc/cri/containerd.toml", "version = 3\n" + kImages + "config_path = \"/hosts\"\n"},
+          {"/hosts/_default/hosts.toml", "[host.\"http://127.0.0.1:5000\"]\n"}};
+}
+
+const std::vector<Row> kRows = {
+    // --- kubelet-version ------------------------------------------------------------------------
+    {"kubelet-version", "ok", "v1.35.4+k3s1", {{"kubelet", "v1.35.4+k3s1"}}},
+    {"kubelet-version", "fail", "v1.32.9 verifies nothing", {{"kubelet", "v1.32.9"}}},
+    {"kubelet-version", "warn", "v1.38.0 is newer", {{"kubelet", "v1.38.0"}}},
+    {"kubelet-version", "fail", "v1.31.1", Version("v1.31.1")},
+    {"kubelet-version",
+     "ok",
+     "v1.36.1",
+     {{"/usr/bin/kubelet", "ELF\npath\tx\nmod\tk8s.io/kubernetes\tv1.36.1\th1:\n"}}},
+    {"kubelet-version",
+     "ok",
+     "v1.35.2",
+     {{"/usr/bin/kubelet", "ELF\npath\tx\ndep\tk8s.io/kubernetes\tv1.35.2\th1:\n"}}},
+    // Across the end of what is read at once.
+    {"kubelet-version",
+     "ok",
+     "v1.36.7",
+     {{"/usr/bin/kubelet", std::string((1U << 20) - 4, 'x') + std::string("\0v1.36.7\0", 9)}}},
+    {"+kubelet-version",
+     "unknown",
+     "names several releases",
+     {{"/usr/bin/kubelet", std::string("\0v1.36.3\0v1.35.0\0", 17)}}},
+    // --- kubelet-gate ---------------------------------------------------------------------------
+    {"kubelet-gate", "fail", "is off by default in v1.34.2", {{"kubelet", "v1.34.2"}}},
+    {"kubelet-gate",
+     "ok",
+     "on by its command line",
+     {{"kubelet", "v1.33.5 --feature-gates=KubeletEnsureSecretPulledImages=true"}}},
+    {"kubelet-gate",
+     "fail",
+     "off by its configuration",
+     {{"+" + kConfig, "featureGates:\n  KubeletEnsureSecretPulledImages: false\n"}}},
+    {"kubelet-gate",
+     "fail",
+     "off by its command line",
+     {{"+" + kConfig, "featureGates:\n  KubeletEnsureSecretPulledImages: true\n"},
+      {"kubelet", "v1.36.3 --feature-gates=Other=true,KubeletEnsureSecretPulledImages=0"}}},
+    {"kubelet-gate",
+     "ok",
+     "on by its command line",
+     {{"kubelet",
+       "v1.36.3 --feature-gates KubeletEnsureSecretPulledImages=false "
+       "--feature-gates KubeletEnsureSecretPulledImages=true"}}},
+    {"kubelet-gate",
+     "fail",
+     "off by its configuration",
+     {{"/etc/kubelet.d/10-a/20.conf", "featureGates:\n  KubeletEnsureSecretPulledImages: false\n"},
+      {"/etc/kubelet.d/30.txt", "not: [yaml"},
+      {"kubelet", "v1.36.3 --config-dir=/etc/kubelet.d"}}},
+    // A null takes away what was said before it.
+    {"kubelet-gate",
+     "ok",
+     "on by default",
+     {{"/etc/kubelet.d/20.conf", "featureGates:\n  KubeletEnsureSecretPulledImages: false\n"},
+      {"/etc/kubelet.d/50.conf", "featureGates:\n  KubeletEnsureSecretPulledImages: null\n"},
+      {"kubelet", "v1.36.3 --config-dir=/etc/kubelet.d"}}},
+    {"kubelet-gate", "fail", "AllBeta", {{"+" + kConfig, "featureGates:\n  AllBeta: false\n"}}},
+    {"kubelet-gate",
+     "ok",
+     "AllAlpha",
+     {{"kubelet", "v1.34.2 --feature-gates=AllAlpha=true,RuntimeClassInImageCriApi=false"}}},
+    {"+kubelet-gate", "unknown", kConfig, {{"+" + kConfig, "featureGates: [\n"}}},
+    {"+kubelet-gate", "unknown", "no kubelet runs", kNoKubelet},
+    {"+kubelet-gate", "unknown", "a key twice", {{"+" + kConfig, "a: 1\na: 2\n"}}},
+    {"kubelet-gate", "ok", "on", {{"+" + kConfig, "a: &r {cpu: 100m}\nb: *r\n---\nc: 1\n"}}},
+    {"+kubelet-gate", "unknown", "k3s hides",
+     K3s("") + std::vector<Change>{{"/proc/800/cmdline", "/usr/bin/k3s server"}}},
+    {"kubelet-gate", "fail", "off by its command line",
+     K3s("") + std::vector<Change>{{"/etc/rancher/k3s/config.yaml",
+                                    "kubelet-arg:\n- feature-gates="
+                                    "KubeletEnsureSecretPulledImages=false\n"}}},
+    {"kubelet-gate", "fail", "off by its command line",
+     kNoKubelet + Version("v1.36.3") +
+         std::vector<Change>{
+             {"process 800", "/snap/microk8s/1/kubelite --kubelet-args-file=/args"},
+             {"/args", "--config=" + kConfig +
+                           "\n--feature-gates=KubeletEnsureSecretPulledImages=false\n"}}},
+    {"+kubelet-gate", "unknown", "edgecore",
+     kNoKubelet + std::vector<Change>{{"process 800", "/usr/bin/edgecore"}}},
+    // --- kubelet-policy -------------------------------------------------------------------------
+    {"kubelet-policy",
+     "fail",
+     "NeverVerify: the kubelet verifies nothing",
+     {{"+" + kConfig, "imagePullCredentialsVerificationPolicy: NeverVerify\n"}}},
+    {"kubelet-policy", "fail", "NeverVerify: the kubelet verifies nothing",
+     K3s("imagePullCredentialsVerificationPolicy: NeverVerify\n")},
+    {"kubelet-policy", "ok", "NeverVerifyPreloadedImages", K3s("")},
+    {"kubelet-policy",
+     "warn",
+     "all images of registry.example/* are open",
+     {{"+" + kConfig,
+       "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+       "preloadedImagesVerificationAllowlist: [registry.example/*, registry.example/a/*]\n"}}},
+    {"kubelet-policy",
+     "fail",
+     "Sometimes is no policy",
+     {{"+" + kConfig, "imagePullCredentialsVerificationPolicy: Sometimes\n"}}},
+    {"kubelet-policy",
+     "fail",
+     "does not start",
+     {{"+" + kConfig,
+       "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+       "preloadedImagesVerificationAllowlist: [\"*\"]\n"}}},
+    {"kubelet-policy",
+     "fail",
+     "does not start",
+     {{"+" + kConfig, "preloadedImagesVerificationAllowlist: [registry.example/a]\n"}}},
+    {"+kubelet-policy", "unknown", "no kubelet runs", kNoKubelet},
+    // --- kubelet-directory ----------------------------------------------------------------------
+    {"+kubelet-directory",
+     "fail",
+     "keeps its files in /data/kubelet",
+     {{"/data/kubelet/x"},
+      {"kubelet", "v1.36.3 --root-dir=/data/kubelet"},
+      {"options kubelet-dir", "/var/lib/kubelet"}}},
+    {"+kubelet-directory", "unknown", "no kubelet runs", kNoKubelet},
+    // Another node's, in a container.
+    {"kubelet-directory",
+     "ok",
+     "/var/lib/kubelet",
+     {{"process 33", "kubelet --root-dir=/x"}, {"/proc/33/status", "NSpid:\t33\t7\n"}}},
+    {"kubelet-directory",
+     "ok",
+     "/var/lib/kubelet",
+     {{"process 33", "kubelet --root-dir=/x"}, {"/proc/33/cgroup", "0::/kubepods/pod1/2\n"}}},
+    // --- kubelet-records ------------------------------------------------------------------------
+    {"kubelet-records", "fail", "keeps no records", {{"-" + kPulled}}},
+    {"+kubelet-records", "unknown", "there is no",
+     kNoKubelet + std::vector<Change>{{"-" + kPulled}}},
+    {"kubelet-records",
+     "warn",
+     "1 file of the kubelet's can't be read",
+     {{kPulled + "/sha256-0", "{"}}},
+    {"kubelet-records",
+     "warn",
+     "and an image came on",
+     {{"/var/lib/containerd/io.containerd.content.v1.content/blobs/sha256/0a"},
+      {"newer /var/lib/containerd/io.containerd.content.v1.content/blobs/sha256/0a", "300"}}},
+    {"kubelet-records",
+     "warn",
+     "RuntimeClassInImageCriApi is on",
+     {{"+" + kConfig, "featureGates:\n  RuntimeClassInImageCriApi: true\n"}}},
+    // --- runtime-version, runtime-image-refs, runtime-guest-pulls -------------------------------
+    {"runtime-version", "ok", "containerd v2.4.2, handlers runc, second, 6 images, 1 pinned", {}},
+    {"+runtime-version",
+     "warn",
+     "docker 26.1.5 is not a runtime whose pulls are understood",
+     {{"cri/version.json", R"({"runtimeName":"docker","runtimeVersion":"26.1.5"})"}}},
+    {"+runtime-version", "unknown", "no runtime is asked", {{"options cri"}}},
+    {"runtime-image-refs", "fail", "otherwise than 1 record",
+     Record("registry.example.com/team/app", kHex)},
+    {"+runtime-image-refs", "unknown", "no runtime is asked", {{"options cri"}}},
+    {"runtime-guest-pulls",
+     "warn",
+     "images of handler kata-qemu-snp",
+     {{"/etc/containerd/config.toml",
+       "[plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.kata-qemu-snp]\n"
+       "runtime_type = \"io.containerd.kata-qemu-snp.v2\"\n"}}},
+    {"+runtime-guest-pulls",
+     "unknown",
+     "docker",
+     {{"cri/version.json", R"({"runtimeName":"docker","runtimeVersion":"26.1.5"})"}}},
+    // --- runtime-proxy --------------------------------------------------------------------------
+    {"runtime-proxy",
+     "warn",
+     "through the proxy http://proxy.example.com:3128",
+     {{"/proc/812/environ",
+       std::string("A=b\0HTTPS_PROXY=http://user:s3cret@proxy.example.com:3128/\0", 60)}}},
+    {"runtime-proxy", "unknown", "no process of the runtime is seen", {{"-/proc/812"}}},
+    {"runtime-proxy", "unknown", "environ", {{"-/proc/812/environ"}}},
+    {"runtime-proxy", "warn", "proxy http://p:1",
+     K3s("") +
+         std::vector<Change>{{"-/proc/812"},
+                             {"process 801", "containerd"},
+                             {"/proc/801/environ", std::string("https_proxy=http://p:1\0", 23)}}},
+    // A pod can have any name.
+    {"runtime-proxy",
+     "ok",
+     "no proxy",
+     {{"process 7", "/usr/bin/containerd"},
+      {"/proc/7/cgroup", "0::/kubepods.slice/kubepods-pod1.slice/cri-1.scope\n"},
+      {"/proc/7/environ", std::string("HTTP_PROXY=http://p:1\0", 22)}}},
+    // --- credentials-node -----------------------------------------------------------------------
+    {"credentials-node", "ok", "none in", {}},
+    {"credentials-node",
+     "fail",
+     "from registry.example.com with credentials of its own "
+     "(/var/lib/kubelet/config.json)",
+     {{"/var/lib/kubelet/config.json", kLogin}}},
+    {"credentials-node",
+     "fail",
+     "(/.dockercfg)",
+     {{"/.dockercfg", R"({"registry.example.com":{"auth":"cm9ib3Q6eA=="}})"}}},
+    {"credentials-node",
+     "fail",
+     "(/home/k/.docker/config.json)",
+     {{"/home/k/.docker/config.json", kLogin},
+      {"/proc/4242/environ", std::string("HOME=/home/k\0", 13)}}},
+    // systemd gives a kubelet no home.
+    {"credentials-node", "ok", "none in", {{"/root/.docker/config.json", kLogin}}},
+    {"credentials-node",
+     "fail",
+     "(/root/.docker/config.json)",
+     {{"/root/.docker/config.json", kLogin}, {"-/proc/4242/environ"}}},
+    {"credentials-node", "unknown", "config.json: ", {{"/var/lib/kubelet/config.json", "{"}}},
+    {"credentials-node",
+     "ok",
+     "none in",
+     {{"/var/lib/kubelet/config.json",
+       R"({"auths":{"registry.example.com":{}},"credsStore":"desktop"})"}}},
+    {"credentials-node",
+     "fail",
+     "from *.dkr.ecr.*.amazonaws.com with credentials of its own (the "
+     "credential provider ecr of /etc/p.yaml)",
+     {{"kubelet", "v1.36.3 --image-credential-provider-config=/etc/p.yaml"},
+      {"/etc/p.yaml", "providers:\n- name: ecr\n  matchImages: ['*.dkr.ecr.*.amazonaws.com']\n"}}},
+    {"credentials-node",
+     "fail",
+     "credential provider b",
+     {{"kubelet", "v1.36.3 --image-credential-provider-config /etc/p"},
+      {"/etc/p/1.json",
+       R"({"providers":[{"name":"a","matchImages":["a.test"],"tokenAttributes":{)"
+       R"("requireServiceAccount":true}},{"name":"b","matchImages":["b.test"],"tokenAttributes":{)"
+       R"("requireServiceAccount":false}}]})"}}},
+    {"credentials-node",
+     "ok",
+     "none in",
+     {{"kubelet", "v1.36.3 --image-credential-provider-config=/etc/p.yaml"},
+      {"/etc/p.yaml",
+       "providers:\n- name: a\n  matchImages: [a.test]\n  tokenAttributes:\n"
+       "    requireServiceAccount: true\n"}}},
+    {"credentials-node",
+     "unknown",
+     "/etc/p.yaml",
+     {{"kubelet", "v1.36.3 --image-credential-provider-config=/etc/p.yaml"}}},
+    {"+credentials-node", "unknown", "no kubelet runs", kNoKubelet},
+    {"credentials-node",
+     "fail",
+     "registry.example.com with credentials of its own (/etc/containerd/"
+     "config.toml, line 2)",
+     {{"/etc/containerd/config.toml",
+       "version = 3\n[plugins.\"io.containerd.cri.v1.images\".registry.configs."
+       "\"registry.example.com\".auth]\nusername = \"robot\"\npassword = \"x\"\n"}}},
+    {"credentials-node",
+     "fail",
+     "from https://registry.example.com with",
+     {{"/etc/containerd/config.toml",
+       "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry.auths."
+       "\"https://registry.example.com\"]\nauth = \"x\"\n"}}},
+    {"credentials-node",
+     "fail",
+     "what containerd says of itself",
+     {{"cri/version.json", R"({"runtimeName":"containerd","runtimeVersion":"v1.7.27"})"},
+      {"cri/info.json",
+       R"({"runtimeHandlers":[{"name":"a","features":{"user_namespaces":true}}],"config":{"registry":)"
+       R"({"configs":{"r.test":{"auth":{"username":"a","password":"x"}}}}}})"}}},
+    {"credentials-node",
+     "unknown",
+     "credentials.toml may have credentials of the node's for r.test",
+     {{kHosts + "r.test/credentials.toml", "auth = \"x\"\n"}}},
+    {"credentials-node",
+     "fail",
+     "from 127.0.0.1:5000 with credentials of its own (" + kHosts +
+         "127.0.0.1_5000_/hosts.toml, line 1)",
+     {{kHosts + "127.0.0.1_5000_/hosts.toml", "[header]\nAuthorization = \"Basic eDp5\"\n"}}},
+    {"credentials-node", "fail", "(/var/lib/x.json)",
+     kCrio + std::vector<Change>{{"/etc/crio/crio.conf.d/1.conf",
+                                  "[crio.image]\nglobal_auth_file = \"/var/lib/x.json\"\n"},
+                                 {"/var/lib/x.json", kLogin}}},
+    {"credentials-node", "fail", "(/etc/crio/auth/ns-1.json)",
+     kCrio + std::vector<Change>{{"/etc/crio/auth/ns-1.json", kLogin}}},
+    {"credentials-node", "fail", "(/run/containers/0/auth.json)",
+     kCrio + std::vector<Change>{{"/run/containers/0/auth.json", kLogin}}},
+    {"credentials-node", "unknown", "auth.json may have credentials of the node's for any registry",
+     kCrio + std::vector<Change>{{"/run/containers/0/auth.json", R"({"credsStore":"x"})"}}},
+    {"credentials-node", "warn", "every pod may use images of registry.example.com/team/app",
+     kRecord + Record("registry.example.com/team/app", "sha256:y", true)},
+    // --- credentials-mirrors --------------------------------------------------------------------
+    {"credentials-mirrors", "ok", "no other host serves images of registry.example.com", kRecord},
+    {"credentials-mirrors", "fail",
+     "images of registry.example.com may come from 127.0.0.1:30020 (" + kHosts +
+         "_default/hosts.toml, line 2): it is on this node",
+     kRecord + std::vector<Change>{{kHosts + "_default/hosts.toml",
+                                    "\n[host.\"http://127.0.0.1:30020\"]\n"}}},
+    {"credentials-mirrors", "fail", "the runtime shows it a header with credentials",
+     kRecord +
+         std::vector<Change>{
+             {kHosts + "registry.example.com/hosts.toml",
+              "[host.\"https://m.example.com\".header]\nAuthorization = \"Basic eDp5\"\n"}}},
+    {"credentials-mirrors", "warn", "nothing says whether it asks pods for credentials",
+     kRecord + std::vector<Change>{{kHosts + "registry.example.com/hosts.toml",
+                                    "[host.\"https://m.example.com\"]\n"}}},
+    {"credentials-mirrors", "ok", "",
+     Record("other.example.com/app") +
+         std::vector<Change>{
+             {kHosts + "registry.example.com/hosts.toml", "[host.\"https://m.example.com\"]\n"}}},
+    // Digests alone come from it.
+    {"credentials-mirrors", "warn", "m.example.com",
+     kRecord +
+         std::vector<Change>{{kHosts + "_default/hosts.toml",
+                              "[host.\"https://m.example.com\"]\ncapabilities = [\"pull\"]\n"}}},
+    {"credentials-mirrors",
+     "warn",
+     "images of registry.example.com may come from m.test",
+     {{"/var/lib/kubelet/image_manager/pulling/sha256-0",
+       R"({"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
+       R"("image":"registry.example.com/team/app:1"})"},
+      {kHosts + "registry.example.com/hosts.toml", "server = \"m.test\"\n"}}},
+    // Without records the images on the node count.
+    {"credentials-mirrors",
+     "warn",
+     "images of 127.0.0.1:5000 may come from m.test",
+     {{kHosts + "127.0.0.1_5000_/hosts.toml", "server = \"m.test\"\n"}}},
+    {"+credentials-mirrors",
+     "unknown",
+     kHosts + "_default/hosts.toml: line 1",
+     {{kHosts + "_default/hosts.toml", "server = \n"}}},
+    {"+credentials-mirrors",
+     "warn",
+     "may come from mirror.example.net",
+     {{kHosts + "_default/hosts.toml",
+       "server = \"*\"\n[host.\"https://mirror.example.net:443/v2\"]\n"}}},
+    {"credentials-mirrors", "warn", "is not asked by HTTPS",
+     kRecord + std::vector<Change>{{kHosts + "registry.example.com/hosts.toml",
+                                    "server = \"http://registry.example.com\"\n"}}},
+    {"credentials-mirrors", "warn", "is not asked by HTTPS",
+     kRecord +
+         std::vector<Change>{{kHosts + "registry.example.com/hosts.toml",
+                              "[host.\"https://registry.example.com\"]\nskip_verify = true\n"}}},
+    {"credentials-mirrors", "warn", "others can answer for it",
+     kCrio + kRecord +
+         std::vector<Change>{{"/etc/containers/registries.conf.d/50-mirror.conf",
+                              "[[registry]]\nlocation = \"registry.example.com\"\n"
+                              "[[registry.mirror]]\nlocation = \"m.example.com\"\n"
+                              "insecure = true\n"}}},
+    {"+credentials-mirrors", "unknown", "the flag --registries-conf",
+     kCrio + std::vector<Change>{{"process 813", "/usr/bin/crio --registries-conf=/opt/r.conf"}}},
+    {"credentials-mirrors", "warn", "short names are looked for at quay.io",
+     kCrio +
+         std::vector<Change>{{"/etc/containers/registries.conf",
+                              "unqualified-search-registries = [\"docker.io\", \"quay.io\"]\n"}}},
+    {"credentials-mirrors", "fail", "127.0.0.1:5000 (/hosts/_default", Talos("91", "92") + kRecord},
+    {"credentials-mirrors", "fail", "127.0.0.1:5000 (/hosts/_default", Talos("92", "91") + kRecord},
+    {"+credentials-mirrors",
+     "unknown",
+     "several processes are called containerd",
+     {{"process 90", "/bin/containerd"}}},
+    // --- userns-pool ----------------------------------------------------------------------------
+    {"userns-pool", "ok", "room for 110 pods, from ID 65536", {}},
+    {"userns-pool",
+     "fail",
+     "max_user_namespaces is 0",
+     {{"/proc/sys/user/max_user_namespaces", "0\n"}}},
+    {"userns-pool", "unknown", "max_user_namespaces", {{"-/proc/sys/user/max_user_namespaces"}}},
+    {"userns-pool",
+     "warn",
+     "Linux 6.1.0-40-amd64 can't map",
+     {{"/proc/sys/kernel/osrelease", "6.1.0-40-amd64\n"}}},
+    {"userns-pool", "fail", "such a kubelet does not start", {{"-/usr/bin/getsubids"}}},
+    {"+userns-pool", "ok", "room for",
+     Version("v1.38.0") + std::vector<Change>{{"-/usr/bin/getsubids"}}},
+    {"userns-pool", "fail", "250", {{"+" + kConfig, "maxPods: 250\n"}}},
+    {"userns-pool", "fail", "300", {{"kubelet", "v1.36.3 --max-pods=300"}}},
+    {"userns-pool", "fail", "mismatch", {{"/etc/subgid", "kubelet:131072:7208960\n"}}},
+    {"userns-pool",
+     "unknown",
+     "asked of a service",
+     {{"/etc/nsswitch.conf", "passwd: files\nsubid: sss\n"}}},
+    {"userns-pool", "fail", "", SubIds("kubelet:65536:7208960 \n")},
+    {"userns-pool", "fail", "", SubIds("kubelet:65536:7208960\r\n")},
+    {"userns-pool", "fail", "", SubIds("kubelet:65536\n")},
+    {"userns-pool", "ok", "", SubIds("999:65536:7208960\n")},
+    {"userns-pool", "ok", "", SubIds("# kubelet\nkubelet:0x10000:7208960:more\n")},
+    {"userns-pool", "fail", "only one line", SubIds("kubelet:65536:65536\nkubelet:131072:65536\n")},
+    {"userns-pool", "warn", "host IDs 100000-165535 of ubuntu are in the kubelet's pool",
+     SubIds("kubelet:65536:7208960\nubuntu:100000:65536\n")},
+    {"userns-pool", "warn", "host IDs 100000-165535 of ubuntu",
+     SubIds("ubuntu:100000:65536\n") + std::vector<Change>{{"/etc/passwd", "root:x:0:0::/:/b\n"}}},
+    {"+userns-pool", "fail", "reaches 4294967295",
+     Version("v1.38.0") + SubIds("kubelet:65536:4294901760\n")},
+    {"userns-pool", "fail", "pod b7c1 begins at 131072, outside the pool",
+     SubIds("kubelet:196608:7208960\n")},
+    {"userns-pool", "fail", "has 65536 IDs, and idsPerPod is 131072",
+     SubIds("kubelet:131072:7208960\n") +
+         std::vector<Change>{
+             {"+" + kConfig, "userNamespaces:\n  idsPerPod: 131072\nmaxPods: 50\n"}}},
+    {"userns-pool",
+     "warn",
+     "no handler of the runtime",
+     {{"cri/info.json", R"({"runtimeHandlers":[{"name":"runc"}]})"},
+      {"/etc/containerd/config.toml"}}},
+    {"+userns-pool", "unknown", "whether volumes on f2fs can be mapped", Mount("f2fs")},
+    {"userns-pool", "ok", "", {{"gave a", "131072 65536"}, {"ids 9", "0 131072 65536\n"}}},
+    {"userns-pool", "ok", "", {{"ids 9", "0 131072 1\n"}}},  // by a file alone, and a part
+    {"userns-pool", "ok", "", {{"ids 9", "0 1000 1\n"}}},    // outside the pool
+    {"userns-pool",
+     "fail",
+     "process 9 has host IDs 655360-720895, which are not those of one pod",
+     {{"gave a", "131072 65536"}, {"ids 9", "0 655360 65536\n"}}},
+    {"userns-pool",
+     "fail",
+     "process 9 has host IDs 131072-262143",
+     {{"gave a", "131072 65536"}, {"gave b", "196608 65536"}, {"ids 9", "0 131072 131072\n"}}},
+    {"userns-pool",
+     "fail",
+     "process 9 has host IDs 196608-262143",
+     {{"gave a", "131072 65536"},
+      {"gave b", "196608 65536"},
+      {"ids 9", "0 131072 65536\n"},
+      {"/proc/9/gid_map", "0 196608 65536\n"}}},
+    {"userns-pool",
+     "fail",
+     "pod b's process 9 has host IDs of pod a",
+     {{"gave a", "131072 65536"},
+      {"ids 9", "0 131072 65536\n"},
+      {"/proc/9/cgroup", "0::/kubepods/burstable/podb/0123\n"}}},
+    {"userns-pool",
+     "ok",
+     "",
+     {{"gave a-1", "131072 65536"},
+      {"ids 9", "0 131072 65536\n"},
+      {"/proc/9/cgroup", "0::/kubepods.slice/kubepods-poda_1.slice/cri-containerd-1.scope\n"}}},
+    {"userns-pool",
+     "unknown",
+     "sees other user IDs than the host's",
+     {{"ids self", "0 131072 65536\n"}}},
+    // --- waybill-store --------------------------------------------------------------------------
+    {"waybill-store", "ok", "/var/lib/waybill, schema", {}},
+    {"+waybill-store", "warn", "no store", {{"-/var/lib/waybill"}, {"-" + kGuard}}},
+    {"waybill-store", "fail", "page 7", {{"store error", "page 7 is damaged"}}},
+    {"waybill-store", "unknown", "busy", {{"store owned", "busy"}}},
+    {"waybill-store", "warn", "the store was lost", {{"store distrusts", "the store was lost"}}},
+    {"waybill-store", "warn", "lost with it", {{"store witness"}}},
+    {"waybill-store", "warn", "/mnt/old", {{"store copy", "/mnt/old"}}},
+    {"+waybill-store",
+     "warn",
+     "a former store left its witness",
+     {{"-/var/lib/waybill"}, {"-" + kGuard}, {kGuard + "/witness"}}},
+    {"+waybill-store",
+     "warn",
+     "waybill was used on /var/lib/kubelet",
+     {{"-/var/lib/waybill"}, {"-" + kGuard}, {"used"}}},
+    {"waybill-store",
+     "warn",
+     "knows no image since",
+     {{"/var/lib/waybill/backup/v7-00000000000000000012-1767225600.mdb"},
+      {"newer /var/lib/waybill/backup/v7-00000000000000000012-1767225600.mdb", "-40"}}},
+    // --- waybill-guard --------------------------------------------------------------------------
+    {"waybill-guard", "ok", "runs since 2026-11-26", {}},
+    {"waybill-guard", "warn", "no guard runs", {{"unlock " + kGuard + "/lock"}}},
+    {"waybill-guard",
+     "warn",
+     "it came after the kubelet",
+     {{kGuard + "/status.json", R"({"kubeletRanBefore":true,"version":"0.1.0"})"}}},
+    {"waybill-guard", "unknown", "its status can't be read", {{kGuard + "/status.json", "{"}}},
+    {"waybill-guard",
+     "fail",
+     "it protects nothing: others may write",
+     {{kGuard + "/status.json", R"({"notProtected":"others may write"})"}}},
+    {"waybill-guard",
+     "warn",
+     "it can't ask the runtime: gone",
+     {{kGuard + "/status.json", R"({"runtimeError":"gone"})"}}},
+    {"waybill-guard",
+     "fail",
+     "beside a kubelet that has waybill inside",
+     {{"/var/lib/kubelet/waybill/owner.lock"}, {"lock /var/lib/kubelet/waybill/owner.lock"}}},
+    {"waybill-guard",
+     "ok",
+     "none is needed",
+     {{"/var/lib/kubelet/waybill/owner.lock"},
+      {"lock /var/lib/kubelet/waybill/owner.lock"},
+      {"unlock " + kGuard + "/lock"}}},
+    {"waybill-guard",
+     "fail",
+     "/data/kubelet and /var/lib/kubelet share one store",
+     {{"process 5555", "kubelet --root-dir=/data/kubelet"},
+      {"/data/kubelet/image_manager/waybill-guard/status.json",
+       R"({"store":"/var/lib/waybill"})"}}},
+    {"waybill-guard",
+     "fail",
+     "has its store in /var/lib/waybill",
+     {{"/srv/waybill/data.mdb"}, {"options store", "/srv/waybill"}}},
+    {"waybill-guard",
+     "warn",
+     "the guard that runs is 0.0.9",
+     {{kGuard + "/status.json", R"({"version":"0.0.9","since":"2026"})"}}},
+    {"waybill-guard",
+     "warn",
+     "is 0.2.0, this command 0.1.0",
+     {{"/usr/lib/x86_64-linux-gnu/libwaybill.so.0.2.0"}}},
+    {"waybill-guard",
+     "ok",
+     "runs",
+     {{"/usr/lib/x86_64-linux-gnu/libwaybill.so.0.2.0"},
+      {"/usr/lib/x86_64-linux-gnu/libwaybill.so.0.1.0"}}},
+    // --- disk-file-system, disk-space -----------------------------------------------------------
+    {"disk-file-system", "ok", "xfs", {}},
+    {"disk-file-system", "warn", "/var/lib/waybill, is in memory",
+     Mount("tmpfs", "/var/lib/waybill")},
+    {"disk-file-system", "warn", "SIGBUS", Mount("zfs", "/var/lib/waybill")},
+    {"disk-file-system", "warn", "SIGBUS", Mount("btrfs")},
+    {"disk-file-system", "fail", "is on nfs4", Mount("nfs4", "/var/lib/waybill")},
+    {"disk-file-system", "fail", "is on fuse.sshfs", Mount("fuse.sshfs", "/var/lib/waybill")},
+    {"disk-file-system", "fail", "is on virtiofs", Mount("virtiofs", "/var/lib/waybill")},
+    {"disk-file-system", "unknown", "f2fs, on which waybill was never tried",
+     Mount("f2fs", "/var/lib/waybill")},
+    {"disk-space", "fail", "the disk of /var/lib/waybill is full", {{"free /var/lib/waybill"}}},
+    {"disk-space", "warn", "50 MiB are free", {{"free", "50"}}},
+    {"+disk-space", "unknown", "", {{"options store", "/srv"}, {"/srv"}, {"-/var/lib/kubelet"}}},
+    {"disk-space",
+     "warn",
+     "as many images at a time",
+     {{"+" + kConfig, "serializeImagePulls: false\n"}}},
+    {"disk-space",
+     "ok",
+     "free",
+     {{"+" + kConfig, "serializeImagePulls: false\nmaxParallelImagePulls: 4\n"}}},
+    {"disk-space",
+     "fail",
+     "such a kubelet does not start",
+     {{"+" + kConfig, "maxParallelImagePulls: 4\n"},
+      {"kubelet", "v1.36.3 --serialize-image-pulls"}}},
+};
+
+// A mirror at `host` of the registry, on a node at 10.0.17.4 and fd00::5.
+std::string MirrorAt(const std::string& host) {
+  const RecordedNode node(
+      kRecord + Version("v1.36.3") +
+      std::vector<Change>{
+          {"/etc/hostname", "node-7\n"},
+          {"/etc/hosts", "10.0.17.4 cache.example.net # me\n10.0.0.9 other\n"},
+          {"/proc/1/net/if_inet6", "fd000000000000000000000000000005 02 40 00 80 e\n"},
+          {"/proc/1/net/fib_trie", "  |-- 10.9.0.1\n     /32 host LOCAL\n"},
+          {kHosts + "_default/hosts.toml", "[host.\"http://" + host + "\"]\n"}});
+  for (const doctor::Finding& finding : node.Examine()) {
+    if (finding.check == "credentials-mirrors") {
+      return std::string(doctor::VerdictName(finding.verdict)) + " " + finding.next;
+    }
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(each_row) {
+  for (const Row& row : kRows) {
+    const bool others = row.check.starts_with('+');
+    const std::string check = row.check.substr(others ? 1 : 0);
+    const doctor::Findings findings = RecordedNode(row.changes).Examine();
+    bool named = false;
+    for (const doctor::Finding& finding : findings) {
+      const bool is_meant = finding.check == check &&
+                            doctor::VerdictName(finding.verdict) == row.verdict &&
+                            finding.seen.find(row.words) != std::string::npos;
+      named = named || is_meant;
+      const bool is_ok = finding.verdict == doctor::Verdict::kOk;
+      BOOST_TEST((is_ok || !finding.next.empty()), finding.seen);
+      BOOST_TEST((is_ok || others || finding.check == check),
+                 row.check << " " << row.words << ": " << finding.check << ": " << finding.seen);
+      for (const char* secret : {"s3cret", "eDp5", "cm9ib3Q6eA"}) {
+        BOOST_TEST((finding.seen + finding.next).find(secret) == std::string::npos);
+      }
+    }
+    BOOST_TEST(named, row.check << ": no line is " << row.verdict << " with \"" << row.words
+                                << "\":\n"
+                                << testing::Wrong(findings));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_check_has_a_row_that_fails_and_one_that_is_unknown) {
+  std::map<std::string, std::set<std::string>> verdicts;
+  for (const Row& row : kRows) {
+    verdicts[row.check.substr(row.check.starts_with('+') ? 1 : 0)].insert(row.verdict);
+  }
+  BOOST_TEST(doctor::Checks().size() == 16U);
+  for (const doctor::Check& check : doctor::Checks()) {
+    BOOST_TEST((verdicts[check.name].contains("fail") || verdicts[check.name].contains("warn")),
+               check.name);
+    BOOST_TEST(verdicts[check.name].contains("unknown"), check.name);
+  }
+}
+
+// What each check answers, and the first line by it.
+BOOST_AUTO_TEST_CASE(the_first_line) {
+  using doctor::Protection;
+  const doctor::Findings healthy = RecordedNode().Examine();
+  BOOST_TEST(testing::Wrong(healthy) == "");
+  BOOST_TEST(healthy.size() == 16U);
+  BOOST_TEST((doctor::ProtectionBy(healthy) == Protection::kYes));
+  for (const doctor::Check& check : doctor::Checks()) {
+    const auto of = [&](doctor::Finding finding) {
+      finding.check = check.name;
+      return doctor::ProtectionBy({finding});
+    };
+    const bool concerns = check.concerns_access;
+    BOOST_TEST((of(doctor::Fail("", "")) == (concerns ? Protection::kNo : Protection::kYes)));
+    BOOST_TEST((of(doctor::Unknown("")) == (concerns ? Protection::kNotKnown : Protection::kYes)));
+    BOOST_TEST((of(doctor::Warn("", "")) == Protection::kYes));
+  }
+  const auto by = [](const std::vector<Change>& changes) {
+    return doctor::SentenceOf(doctor::ProtectionBy(RecordedNode(changes).Examine()));
+  };
+  const std::string_view until = doctor::SentenceOf(Protection::kUntilLoss);
+  BOOST_TEST(by({{"-/var/lib/waybill"}, {"-" + kGuard}}) == until);
+  BOOST_TEST(by({{"unlock " + kGuard + "/lock"}}) == until);
+  BOOST_TEST(by({{kGuard + "/status.json", R"({"kubeletRanBefore":true})"}}) == until);
+  BOOST_TEST(by(kNoKubelet) == doctor::SentenceOf(Protection::kNotKnown));
+  BOOST_TEST(by({{"-/proc/812"}}) == doctor::SentenceOf(Protection::kYes));
+  BOOST_TEST(by({{"kubelet", "v1.34.2"}, {"-/proc/4242/environ"}}) ==
+             doctor::SentenceOf(Protection::kNo));
+}
+
+BOOST_AUTO_TEST_CASE(this_node_under_each_of_its_names) {
+  for (const char* host :
+       {"10.0.17.4:29999", "0.0.0.0:5000", "127.0.0.1", "127.1:80", "localhost", "LOCALHOST:5",
+        "[::1]:5000", "[0:0:0:0:0:0:0:1]", "[::]", "[::ffff:127.0.0.1]:1", "[::ffff:10.0.17.4]",
+        "node-7:5000", "cache.example.net", "[fd00::5]:5000", "10.9.0.1", "registry.localhost"}) {
+    BOOST_TEST(MirrorAt(host).starts_with("fail "), host);
+  }
+  for (const char* host : {"10.0.17.5:29999", "other", "node-70", "[fd00::6]", "128.0.0.1"}) {
+    BOOST_TEST(MirrorAt(host).starts_with("warn "), host);
+    // The scheme that is configured.
+    BOOST_TEST(MirrorAt(host).find("GET http://" + std::string(host)) != std::string::npos);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_that_others_can_write) {
+  RecordedNode node;
+  std::filesystem::permissions(node.At(kPulled), std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  BOOST_TEST(testing::Wrong(node.Examine()) ==
+             "fail kubelet-directory: " + kPulled +
+                 " can be written by others: they can write records\n");
+}
+
+// A node that is elsewhere may hold anything: its links lead to its own files.
+BOOST_AUTO_TEST_CASE(a_link_out_of_the_node) {
+  const testing::TempDir outside;
+  testing::WriteFile(outside / "config.yaml",
+                     "featureGates:\n  KubeletEnsureSecretPulledImages: false\n");
+  const std::string wrong =
+      testing::Wrong(RecordedNode({{"=" + kConfig, (outside / "config.yaml").string()}}).Examine());
+  BOOST_TEST(wrong.find("off by its configuration") == std::string::npos);
+  BOOST_TEST(wrong.find("unknown kubelet-policy") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill
