@@ -48,15 +48,15 @@ struct Place {
 };
 
 std::vector<Place> Places(const Node& node) {
-  std::vector<Place> places = {{"the kubelet's directory", node.kubelet_directory()}};
-  if (!node.store().empty()) places.push_back({"the store", node.store()});
+  std::vector<Place> places = {{"the kubelet's directory", node.kubelet_directory}};
+  if (!node.store.empty()) places.push_back({"the store", node.store});
   return places;
 }
 
 }  // namespace
 
 std::string FileSystemOf(const Node& node, const std::string& path) {
-  const auto table = node.files().Read("/proc/self/mountinfo", std::size_t{16} << 20);
+  const auto table = node.files.Read("/proc/self/mountinfo", std::size_t{16} << 20);
   std::string found;
   std::size_t longest = 0;
   for (const std::string& line : LinesOf(table.value_or(""))) {
@@ -110,8 +110,8 @@ Findings DiskSpaceCheck(const Node& node) {
   const std::string next = "make room: docs/operations.md, A full disk";
   std::string good;
   for (const Place& place : Places(node)) {
-    const auto real = node.files().Resolve(place.path);
-    const auto space = real ? node.kernel().space(*real) : real.error();
+    const auto real = node.files.Resolve(place.path);
+    const auto space = real ? node.kernel.space(*real) : real.error();
     if (!space) {
       findings.push_back(Unknown(space.error()));
       continue;
@@ -126,7 +126,7 @@ Findings DiskSpaceCheck(const Node& node) {
     }
   }
   // A start of the node can fill it.
-  const auto& settings = node.settings();
+  const auto& settings = node.settings;
   const auto at_once = settings ? settings->Number("maxParallelImagePulls").value_or(0) : 0;
   std::string serial =
       node.kubelet() == nullptr ? "" : node.kubelet()->Flag("serialize-image-pulls");

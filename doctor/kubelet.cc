@@ -45,8 +45,8 @@ std::string RestartAfter(std::string_view change) {
 
 // Ok, if it is seen what the kubelet is told.
 Finding OkIfSeen(const Node& node, std::string seen) {
-  if (node.unseen().empty()) return Ok(std::move(seen));
-  return Unknown(std::move(seen) + " by its files; " + node.unseen(),
+  if (node.unseen.empty()) return Ok(std::move(seen));
+  return Unknown(std::move(seen) + " by its files; " + node.unseen,
                  "run it again when the kubelet runs; for one inside another program give "
                  "--kubelet-config its configuration");
 }
@@ -84,7 +84,7 @@ void Search(std::string_view bytes, std::string_view before, char end,
 // version of which module it is made.
 Result<std::set<std::string>> VersionsIn(const Node& node, const std::filesystem::path& path) {
   using namespace std::string_view_literals;
-  const internal::Fd fd = TRY(node.files().Open(path, 0));
+  const internal::Fd fd = TRY(node.files.Open(path, 0));
   std::set<std::string> linked;
   std::set<std::string> module;
   constexpr std::size_t kChunk = std::size_t{1} << 20;
@@ -136,8 +136,8 @@ std::optional<bool> ParseBool(std::string_view text) {
 // --feature-gates=A=true,B=false, which may be repeated; it wins over the configuration.
 std::optional<GateState> Said(const Node& node, const std::string& name) {
   std::optional<GateState> state;
-  if (node.settings()) {
-    const cli::YamlNode* const gates = node.settings()->merged.Find("featureGates");
+  if (node.settings) {
+    const cli::YamlNode* const gates = node.settings->merged.Find("featureGates");
     const cli::YamlNode* const gate = gates == nullptr ? nullptr : gates->Find(name);
     const auto on = gate == nullptr ? std::nullopt : ParseBool(cli::JsonOfScalar(*gate));
     if (on) state = {*on, "by its configuration"};
@@ -158,8 +158,8 @@ std::optional<GateState> Said(const Node& node, const std::string& name) {
 Result<GateState> StateOf(const Gate& gate, const Node& node) {
   if (const auto state = Said(node, gate.name)) return *state;
   // Nothing else can be told of files that say more than could be read.
-  if (!node.settings()) return node.settings().error();
-  const auto version = TRY(node.Version());
+  if (!node.settings) return node.settings.error();
+  const auto version = TRY(node.version);
   // What is said of all gates of a stage is for those that are not named.
   const bool is_beta = gate.beta_since != 0 && version.minor >= gate.beta_since;
   const char* const stage = is_beta ? "AllBeta" : "AllAlpha";
@@ -175,8 +175,8 @@ Result<GateState> StateOf(const Gate& gate, const Node& node) {
 // The newest file of the folder, by its date; nullopt: it has none.
 std::optional<std::int64_t> NewestIn(const Node& node, const std::string& folder,
                                      std::string_view beginning) {
-  const auto real = node.files().Resolve(folder);
-  const auto names = node.files().List(folder);
+  const auto real = node.files.Resolve(folder);
+  const auto names = node.files.List(folder);
   std::optional<std::int64_t> newest;
   if (!real || !names) return newest;
   for (std::size_t i = 0; i < std::min(names->size(), kMaxBlobs); ++i) {
@@ -203,11 +203,11 @@ std::vector<std::string> WidePatterns(const std::vector<std::string>& patterns) 
 
 }  // namespace
 
-Result<KubeletVersion> FindKubeletVersion(const Node& node, const internal::Json& node_json) {
+Result<KubeletVersion> FindKubeletVersion(const Node& node) {
   const std::string advice =
       "give --node what `kubectl get node NAME -o json` prints, or - and pipe it in";
-  if (!node_json.is_null()) {
-    const internal::Json* const status = node_json.Find("status");
+  if (!node.json.is_null()) {
+    const internal::Json* const status = node.json.Find("status");
     const internal::Json* const info = status == nullptr ? nullptr : status->Find("nodeInfo");
     const auto version = ParseKubeletVersion(info == nullptr ? "" : info->TextAt("kubeletVersion"));
     if (version) return *version;
@@ -233,7 +233,7 @@ Result<KubeletVersion> FindKubeletVersion(const Node& node, const internal::Json
 }
 
 Findings KubeletVersionCheck(const Node& node) {
-  const auto& version = node.Version();
+  const auto& version = node.version;
   if (!version) return {Unknown(version.error())};
   if (version->minor < kOldestMinor) {
     return {VerifiesNothing(version->text + " verifies nothing: the feature came with 1.33",
@@ -252,18 +252,18 @@ Findings KubeletGateCheck(const Node& node) {
   if (!gate) return {Unknown(gate.error())};
   if (gate->on) return {OkIfSeen(node, "on " + gate->by)};
   // kubelet-version says so.
-  if (node.Version() && node.Version()->minor < kOldestMinor) return {Ok("not in this release")};
-  if (gate->by_default && !node.unseen().empty()) return {OkIfSeen(node, "off " + gate->by)};
+  if (node.version && node.version->minor < kOldestMinor) return {Ok("not in this release")};
+  if (gate->by_default && !node.unseen.empty()) return {OkIfSeen(node, "off " + gate->by)};
   return {VerifiesNothing(
       std::string(kVerifies.name) + " is off " + gate->by + ": the kubelet verifies nothing",
       RestartAfter("turn it on (featureGates)"))};
 }
 
 Findings KubeletPolicyCheck(const Node& node) {
-  if (!node.settings()) return {Unknown(node.settings().error())};
-  const auto text = node.settings()->Text(kPolicy);
+  if (!node.settings) return {Unknown(node.settings.error())};
+  const auto text = node.settings->Text(kPolicy);
   std::vector<std::string> patterns;
-  if (const cli::YamlNode* const list = node.settings()->merged.Find(kAllowlist)) {
+  if (const cli::YamlNode* const list = node.settings->merged.Find(kAllowlist)) {
     for (const cli::YamlNode& item : list->items) patterns.push_back(item.text);
   }
   const auto gate = StateOf(kVerifies, node);
@@ -299,18 +299,18 @@ Findings KubeletPolicyCheck(const Node& node) {
 }
 
 Findings KubeletDirectoryCheck(const Node& node) {
-  const std::string& directory = node.kubelet_directory();
-  const auto real = node.files().Resolve(directory);
+  const std::string& directory = node.kubelet_directory;
+  const auto real = node.files.Resolve(directory);
   if (!real) {
     return {Unknown(real.error().message, "name the kubelet's root directory with --kubelet-dir")};
   }
-  if (node.kubelet() == nullptr && !node.kubelets().empty()) {
-    const std::string its = node.kubelets().front().RootDirectory();
+  if (node.kubelet() == nullptr && !node.kubelets.empty()) {
+    const std::string its = node.kubelets.front().RootDirectory();
     return {Fail("the kubelet that runs keeps its files in " + its + ", not in " + directory,
                  "say so: kubelet-dir = \"" + its + "\" in /etc/waybill/config.toml")};
   }
   for (const char* folder : {"/image_manager", "/image_manager/pulled", "/image_manager/pulling"}) {
-    const auto path = node.files().Resolve(directory + folder);
+    const auto path = node.files.Resolve(directory + folder);
     struct stat status = {};
     if (!path && path.error().code == ErrorCode::kNotFound) continue;
     if (!path) return {Unknown(path.error())};
@@ -339,9 +339,9 @@ Findings KubeletRecordsCheck(const Node& node) {
   };
   const auto gate = StateOf(kVerifies, node);
   if (gate && !gate->on) return done(Ok("none: the gate is off"));
-  if (node.IsInside()) return done(Ok("waybill inside the kubelet keeps them"));
-  const std::string folder = node.kubelet_directory() + "/image_manager/pulled";
-  const auto names = node.files().List(folder);
+  if (node.is_inside.value_or(false)) return done(Ok("waybill inside the kubelet keeps them"));
+  const std::string folder = node.kubelet_directory + "/image_manager/pulled";
+  const auto names = node.files.List(folder);
   if (!names && names.error().code != ErrorCode::kNotFound) return done(Unknown(names.error()));
   if (!names && node.kubelet() == nullptr) {
     return done(
@@ -352,7 +352,7 @@ Findings KubeletRecordsCheck(const Node& node) {
         VerifiesNothing("the kubelet runs and made no " + folder + ": it keeps no records",
                         "see whether the gate is on in the process that runs, and restart it"));
   }
-  const KubeletRecords& records = node.Records();
+  const KubeletRecords& records = node.records;
   if (records.unreadable != 0) {
     findings.push_back(
         Warn(Count(records.unreadable, "file") + " of the kubelet's can't be read as a record",

@@ -20,8 +20,8 @@
 #include "bindings/cli/yaml_document.h"
 #include "runtime/cri/runtime.h"
 #include "runtime/files/pull_sources.h"
-#include "runtime/files/rooted_files.h"
 #include "store/base/json_value.h"
+#include "store/base/rooted_files.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -120,102 +120,56 @@ struct KubeletVersion {
   int minor = 0;
 };
 
-class Node {
- public:
+// All facts, found once. Paths are the node's own.
+struct Node {
   // kInvalidArgument: something that `options` name is not there.
-  static Result<std::unique_ptr<Node>> Find(NodeOptions options, Kernel kernel);
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
+  static Result<std::unique_ptr<const Node>> Find(NodeOptions options, Kernel kernel);
 
-  const internal::RootedFiles& files() const { return files_; }
-  bool Has(const std::filesystem::path& path) const { return files_.Has(path); }
-  Result<std::string> Read(const std::filesystem::path& path) const { return files_.Read(path); }
-  const Kernel& kernel() const { return kernel_; }
-
-  // --- The kubelet ------------------------------------------------------------------------------
-
-  // The one that is looked at; nullptr: none runs on this directory.
-  const Process* kubelet() const { return has_kubelet_ ? &kubelets_.front() : nullptr; }
-  // All, that one first.
-  const std::vector<Process>& kubelets() const { return kubelets_; }
-  // Its --root-dir, or the usual one. The node's path; it need not exist.
-  const std::string& kubelet_directory() const { return options_.kubelet_directory; }
-  // What its files say. An error: they can't be read.
-  const Result<KubeletSettings>& settings() const { return settings_; }
-  // Empty: what the kubelet is told is seen. Otherwise why not: it does not run, say.
-  const std::string& unseen() const { return unseen_; }
-  // Which release it is, by the node's API answer, or by what the program says of itself: what its
-  // makers linked in, or Go. Found once.
-  const Result<KubeletVersion>& Version() const;
-  const KubeletRecords& Records() const;
-
-  // --- The runtime ------------------------------------------------------------------------------
-
-  // An error: none answers.
-  const Result<std::shared_ptr<cri::Runtime>>& runtime() const { return runtime_; }
-  // "containerd v2.4.2"; empty: none answers.
-  const std::string& runtime_name() const { return runtime_name_; }
-  // Asked once.
-  const Result<std::vector<ListedImage>>& Images() const;
-  // How it is configured to pull: by its answer, and by files. Read once.
-  const Result<RuntimePulls>& Pulls() const;
-  // Its process, the one whose socket the kubelet asks.
-  const Result<Process>& RuntimeProcess() const;
-  // Which credentials the node has beside those of pods. Read once.
-  const NodeCredentials& Credentials() const;
-
-  // --- Waybill ----------------------------------------------------------------------------------
-
-  // The node's path; empty: there is none.
-  const std::string& store() const { return options_.store; }
-  // Read once. kNotFound: there is none.
-  const Result<StoreFacts>& ReadStore() const;
-  const std::string& waybill_version() const { return options_.waybill_version; }
-  // Whether the kubelet has waybill inside, and so keeps its records in a store of its own.
-  bool IsInside() const;
+  bool Has(const std::filesystem::path& path) const { return files.Has(path); }
+  Result<std::string> Read(const std::filesystem::path& path) const { return files.Read(path); }
+  // The names in a folder; none, if it can't be read.
+  std::vector<std::string> NamesIn(const std::string& folder) const;
+  // The kubelet that is looked at; nullptr: none runs on this directory.
+  const Process* kubelet() const { return has_kubelet ? &kubelets.front() : nullptr; }
   // Whether a process holds the file; a missing file is held by none.
   Result<bool> IsLocked(const std::string& path) const;
 
- private:
-  Node(NodeOptions options, Kernel kernel);
+  NodeOptions options;
+  Kernel kernel;
+  internal::RootedFiles files;
+  internal::Json json = {};  // that of the options
 
-  void FindProcesses();
-  Result<void> FindKubelet();
-  void FindKubeletInside();
-  Result<void> FindSettings();
-  Result<void> FindStore();
-  void FindRuntime();
-  Result<cli::YamlNode> ReadYaml(const std::string& path) const;
-  Result<KubeletSettings> ReadSettings(const std::vector<std::string>& paths) const;
-  Result<RuntimePulls> FindPulls() const;
-  Result<Process> FindRuntimeProcess() const;
-  NodeCredentials FindCredentials() const;
-  void AddProviders(const std::string& path, NodeCredentials& into) const;
-  std::vector<std::string> OwnNames() const;
+  std::vector<Process> processes = {};  // kubelets and runtimes
+  std::vector<Process> kubelets = {};   // all, the one that is looked at first
+  bool has_kubelet = false;
+  // Its --root-dir, or the usual one. It need not exist.
+  std::string kubelet_directory = {};
+  // Empty: what the kubelet is told is seen. Otherwise why not: it does not run, say.
+  std::string unseen = {};
+  Result<KubeletSettings> settings = KubeletSettings();
+  // By the node's API answer, or by what the program says: what its makers linked in, or Go.
+  Result<KubeletVersion> version = KubeletVersion();
+  KubeletRecords records = {};
+  // It has waybill inside, and so keeps its records in a store of its own. kUnavailable.
+  Result<bool> is_inside = false;
 
-  NodeOptions options_;
-  Kernel kernel_;
-  internal::RootedFiles files_;
-  internal::Json node_json_;
-  std::vector<Process> processes_;
-  std::vector<Process> kubelets_;
-  bool has_kubelet_ = false;
-  std::string unseen_;
-  Result<KubeletSettings> settings_ = KubeletSettings();
-  Result<std::shared_ptr<cri::Runtime>> runtime_ = std::shared_ptr<cri::Runtime>();
-  std::string runtime_name_;
-  std::int64_t runtime_pid_ = 0;  // 0: not known
-  mutable std::optional<Result<StoreFacts>> facts_;
-  mutable std::optional<Result<KubeletVersion>> version_;
-  mutable std::optional<KubeletRecords> records_;
-  mutable std::optional<Result<std::vector<ListedImage>>> images_;
-  mutable std::optional<Result<RuntimePulls>> pulls_;
-  mutable std::optional<Result<Process>> runtime_process_;
-  mutable std::optional<NodeCredentials> credentials_;
+  // An error: none answers.
+  Result<std::shared_ptr<cri::Runtime>> runtime = std::shared_ptr<cri::Runtime>();
+  std::string runtime_name = {};  // "containerd v2.4.2"; empty: none answers
+  Result<std::vector<ListedImage>> images = std::vector<ListedImage>();
+  // Its process, the one whose socket the kubelet asks.
+  Result<Process> runtime_process = Process();
+  // How it is configured to pull: by its answer, and by files.
+  Result<RuntimePulls> pulls = RuntimePulls();
+  // Which credentials the node has beside those of pods.
+  NodeCredentials credentials = {};
+
+  std::string store = {};  // empty: there is none
+  Result<StoreFacts> facts = StoreFacts();
 };
 
-// Which release `node` says that its kubelet is, or the kubelet's program. kNotFound.
-Result<KubeletVersion> FindKubeletVersion(const Node& node, const internal::Json& node_json);
+// Which release the node's kubelet is. kNotFound.
+Result<KubeletVersion> FindKubeletVersion(const Node& node);
 
 // A line each, without its end.
 std::vector<std::string> LinesOf(const std::string& text, char end = '\n');

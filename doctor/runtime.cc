@@ -31,8 +31,8 @@ std::string Listed(const auto& words) {
 
 // What is on the node, and what records and intents name.
 std::set<std::string> NamesOn(const Node& node) {
-  std::set<std::string> images = node.Records().images;
-  if (const auto& listed = node.Images(); listed && images.empty()) {
+  std::set<std::string> images = node.records.images;
+  if (const auto& listed = node.images; listed && images.empty()) {
     for (const ListedImage& image : *listed) {
       images.insert(image.repo_tags.begin(), image.repo_tags.end());
       images.insert(image.repo_digests.begin(), image.repo_digests.end());
@@ -107,17 +107,17 @@ void SayWhoServes(const PullSourcesInDetail& found, std::map<std::string, Findin
 }  // namespace
 
 Findings RuntimeVersionCheck(const Node& node) {
-  if (!node.runtime()) return {Unknown(node.runtime().error())};
-  const std::string& name = node.runtime_name();
+  if (!node.runtime) return {Unknown(node.runtime.error())};
+  const std::string& name = node.runtime_name;
   if (!name.starts_with("containerd ") && !name.starts_with("cri-o ")) {
     return {Warn(name + " is not a runtime whose pulls are understood: containerd and CRI-O are",
                  "what the other checks of the runtime say may lack something")};
   }
   std::string seen = name;
-  if (const auto& pulls = node.Pulls(); pulls && !pulls->handlers.empty()) {
+  if (const auto& pulls = node.pulls; pulls && !pulls->handlers.empty()) {
     seen += ", handlers " + Listed(pulls->handlers);
   }
-  if (const auto& images = node.Images()) {
+  if (const auto& images = node.images) {
     const auto pinned = std::ranges::count(*images, true, &ListedImage::pinned);
     seen += ", " + Count(images->size(), "image") + ", " + std::to_string(pinned) + " pinned";
   }
@@ -125,9 +125,9 @@ Findings RuntimeVersionCheck(const Node& node) {
 }
 
 Findings RuntimeImageRefsCheck(const Node& node) {
-  const auto& images = node.Images();
+  const auto& images = node.images;
   if (!images) return {Unknown(images.error())};
-  const KubeletRecords& records = node.Records();
+  const KubeletRecords& records = node.records;
   // What the record of an image is found under, by what it spells.
   std::map<std::string, std::string> by_spelling;
   for (const ListedImage& image : *images) by_spelling[internal::SpellingOf(image.id)] = image.id;
@@ -155,7 +155,7 @@ Findings RuntimeImageRefsCheck(const Node& node) {
 }
 
 Findings RuntimeGuestPullsCheck(const Node& node) {
-  const auto& pulls = node.Pulls();
+  const auto& pulls = node.pulls;
   if (!pulls) return {Unknown(pulls.error())};
   Findings findings;
   for (const GuestPuller& puller : pulls->guest_pullers) {
@@ -175,7 +175,7 @@ Findings RuntimeGuestPullsCheck(const Node& node) {
 }
 
 Findings RuntimeProxyCheck(const Node& node) {
-  const auto& process = node.RuntimeProcess();
+  const auto& process = node.runtime_process;
   if (!process) return {Unknown(process.error())};
   const auto environment = node.Read("/proc/" + process->pid + "/environ");
   if (!environment) return {Unknown(environment.error())};
@@ -196,7 +196,7 @@ Findings RuntimeProxyCheck(const Node& node) {
 }
 
 Findings CredentialsNodeCheck(const Node& node) {
-  const NodeCredentials& credentials = node.Credentials();
+  const NodeCredentials& credentials = node.credentials;
   Findings findings;
   for (const std::string& problem : credentials.problems) {
     findings.push_back(
@@ -204,7 +204,7 @@ Findings CredentialsNodeCheck(const Node& node) {
                 "put it right, or run it on the node, when the kubelet runs"));
   }
   std::set<std::string> images;
-  for (const ListedImage& image : node.Images().value_or(std::vector<ListedImage>())) {
+  for (const ListedImage& image : node.images.value_or(std::vector<ListedImage>())) {
     images.insert(image.repo_tags.begin(), image.repo_tags.end());
   }
   std::set<std::string> said;
@@ -229,7 +229,7 @@ Findings CredentialsNodeCheck(const Node& node) {
                  " out of it, and restart the kubelet; "
                  "then let those images be pulled again"));
   }
-  const KubeletRecords& records = node.Records();
+  const KubeletRecords& records = node.records;
   std::set<std::string> both;
   std::ranges::set_intersection(records.open, records.guarded, std::inserter(both, both.end()));
   if (!both.empty()) {
@@ -245,7 +245,7 @@ Findings CredentialsNodeCheck(const Node& node) {
 }
 
 Findings CredentialsMirrorsCheck(const Node& node) {
-  const auto& pulls = node.Pulls();
+  const auto& pulls = node.pulls;
   if (!pulls) return {Unknown(pulls.error())};
   const std::set<std::string> names = NamesOn(node);
   std::map<std::string, Finding> lines;
@@ -282,8 +282,8 @@ Findings CredentialsMirrorsCheck(const Node& node) {
   Findings findings;
   for (auto& [key, finding] : lines) findings.push_back(std::move(finding));
   if (!findings.empty()) return WorstFirst(std::move(findings));
-  if (!node.Images() && names.empty()) {
-    return {Unknown("which images are here is not known: " + node.Images().error().message)};
+  if (!node.images && names.empty()) {
+    return {Unknown("which images are here is not known: " + node.images.error().message)};
   }
   return {Ok(registries.empty() ? "no image names a registry"
                                 : "no other host serves images of " + Listed(registries))};

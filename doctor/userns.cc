@@ -66,7 +66,7 @@ Result<std::vector<Range>> RangesIn(const Node& node, const char* path) {
 
 // The third field of the user's, or group's, line. nullopt: there is none.
 Result<std::optional<std::string>> IdOf(const Node& node, const char* path) {
-  const std::string text = TRY(node.files().Read(path, kMaxUsers));
+  const std::string text = TRY(node.files.Read(path, kMaxUsers));
   for (const std::string& line : LinesOf(text)) {
     const auto fields = LinesOf(line, ':');
     if (fields.size() > 2 && fields[0] == kUser) return std::optional(fields[2]);
@@ -97,8 +97,8 @@ Error DoesNotStart(std::string what, std::string hint) {
 
 // kInvalidArgument: such a kubelet does not start.
 Result<Pool> PoolOf(const Node& node, int minor) {
-  if (!node.settings()) {
-    return Error{ErrorCode::kUnavailable, node.settings().error().message, {}};
+  if (!node.settings) {
+    return Error{ErrorCode::kUnavailable, node.settings.error().message, {}};
   }
   Pool found;
   const auto user = TRY(IdOf(node, "/etc/passwd"));
@@ -132,7 +132,7 @@ Result<Pool> PoolOf(const Node& node, int minor) {
   const auto numbers = [&](const cli::YamlNode* of, const char* key, std::uint64_t usual) {
     return of == nullptr ? usual : KubeletSettings{*of}.Number(key).value_or(usual);
   };
-  const cli::YamlNode& merged = node.settings()->merged;
+  const cli::YamlNode& merged = node.settings->merged;
   std::uint64_t pods = numbers(&merged, "maxPods", 110);
   if (node.kubelet() != nullptr) pods = NumberIn(node.kubelet()->Flag("max-pods")).value_or(pods);
   const auto ids_per_pod = numbers(merged.Find("userNamespaces"), "idsPerPod", kIdsPerBlock);
@@ -206,15 +206,14 @@ void CanStart(const Node& node, Findings& findings) {
                                 " can't map IDs of tmpfs, which a pod's Secrets are on",
                             "use Linux 6.3 or newer for pods in user namespaces"));
   }
-  const std::string type = FileSystemOf(node, node.kubelet_directory());
+  const std::string type = FileSystemOf(node, node.kubelet_directory);
   if (type != "ext4" && type != "xfs" && type != "btrfs" && type != "tmpfs") {
     findings.push_back(Unknown("whether volumes on " + (type.empty() ? "no file system" : type) +
                                    " can be mapped into a user namespace is not known",
                                "keep the kubelet's directory on ext4, xfs or btrfs"));
   }
-  const auto handlers = node.runtime()
-                            ? (*node.runtime())->RuntimeHandlers()
-                            : Result<std::vector<RuntimeHandler>>(node.runtime().error());
+  const auto handlers = node.runtime ? (*node.runtime)->RuntimeHandlers()
+                                     : Result<std::vector<RuntimeHandler>>(node.runtime.error());
   if (!handlers) {
     findings.push_back(Unknown(handlers.error()));
   } else if (std::ranges::none_of(*handlers, &RuntimeHandler::user_namespaces)) {
@@ -248,8 +247,8 @@ void LookAtFiles(const Pool& found, const std::vector<PodIds>& pods, Findings& f
 // Processes with IDs of the pool that no pod, or more than one, was given.
 void LookAtProcesses(const Node& node, const Pool& found, const std::vector<PodIds>& in_files,
                      Findings& findings) {
-  if (node.store().empty()) return;
-  const auto& facts = node.ReadStore();
+  if (node.store.empty()) return;
+  const auto& facts = node.facts;
   const auto self = IdsOf(node, "self");
   if (!facts) return;  // waybill-store says why
   if (!self || self->size() != 2 || (*self)[0].first != 0 || (*self)[0].length < kHostIds - 1) {
@@ -267,7 +266,7 @@ void LookAtProcesses(const Node& node, const Pool& found, const std::vector<PodI
       if (!is_known && std::max(pod.first, pod.length) < kHostIds) given.push_back(range);
     }
   }
-  const auto pids = node.files().List("/proc");
+  const auto pids = node.files.List("/proc");
   for (const std::string& pid : pids ? *pids : std::vector<std::string>()) {
     if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
     const auto ids = IdsOf(node, pid);
@@ -300,7 +299,7 @@ void LookAtProcesses(const Node& node, const Pool& found, const std::vector<PodI
 Findings UsernsPoolCheck(const Node& node) {
   Findings findings;
   CanStart(node, findings);
-  const auto& version = node.Version();
+  const auto& version = node.version;
   const auto pool = version ? PoolOf(node, version->minor) : version.error();
   if (!pool && pool.error().code == ErrorCode::kInvalidArgument) {
     const std::string& hint = pool.error().hint;
@@ -320,8 +319,8 @@ Findings UsernsPoolCheck(const Node& node) {
         "give the user kubelet a range of its own in /etc/subuid and /etc/subgid"));
     break;
   }
-  const std::string folder = node.kubelet_directory() + "/pods";
-  const auto uids = node.files().List(folder);
+  const std::string folder = node.kubelet_directory + "/pods";
+  const auto uids = node.files.List(folder);
   if (!uids && uids.error().code != ErrorCode::kNotFound) findings.push_back(Unknown(uids.error()));
   std::vector<PodIds> pods;
   for (const std::string& uid : uids ? *uids : std::vector<std::string>()) {
@@ -330,7 +329,7 @@ Findings UsernsPoolCheck(const Node& node) {
   }
   LookAtFiles(*pool, pods, findings);
   LookAtProcesses(node, *pool, pods, findings);
-  if (findings.empty() && !node.unseen().empty()) findings.push_back(Unknown(node.unseen()));
+  if (findings.empty() && !node.unseen.empty()) findings.push_back(Unknown(node.unseen));
   if (!findings.empty()) return findings;
   return {Ok("room for " + Count(internal::SlotsOf(pool->pool).count, "pod") + ", from ID " +
              std::to_string(pool->pool.first_id))};

@@ -24,7 +24,7 @@ constexpr const char* kLibraryFolders[] = {"/usr/lib", "/usr/lib/x86_64-linux-gn
                                            "/usr/lib/aarch64-linux-gnu", "/usr/local/lib"};
 
 std::string GuardFolder(const Node& node) {
-  return node.kubelet_directory() + "/image_manager/waybill-guard";
+  return node.kubelet_directory + "/image_manager/waybill-guard";
 }
 
 // What a guard says, and whether it runs.
@@ -34,21 +34,21 @@ struct Guard {
 };
 Guard GuardOf(const Node& node) {
   // One that stands aside has its own folder (guard/aside.h).
-  std::string folder = node.kubelet_directory() + "/waybill-guard";
+  std::string folder = node.kubelet_directory + "/waybill-guard";
   if (!node.IsLocked(folder + "/lock").value_or(false)) folder = GuardFolder(node);
   const auto text = node.Read(folder + "/status.json");
   return {text ? Json::Parse(*text) : Json(), node.IsLocked(folder + "/lock")};
 }
 
 bool IsSame(const Node& node, const std::string& a, const std::string& b) {
-  const auto one = node.files().Resolve(a);
-  const auto other = node.files().Resolve(b);
+  const auto one = node.files.Resolve(a);
+  const auto other = node.files.Resolve(b);
   return one && other && internal::IsSameFile(*one, *other);
 }
 
 // What a store that is gone left in the kubelet's directory.
 void LookForFormerStore(const Node& node, Findings& findings) {
-  const std::string& kubelet = node.kubelet_directory();
+  const std::string& kubelet = node.kubelet_directory;
   const std::string then = " (docs/operations.md, A lost node)";
   for (const std::string& witness :
        {GuardFolder(node) + "/witness", kubelet + "/image_manager/waybill"}) {
@@ -61,8 +61,8 @@ void LookForFormerStore(const Node& node, Findings& findings) {
                  witness + " && setfattr -x user.waybill " + kubelet + then));
     return;
   }
-  const auto real = node.files().Resolve(kubelet);
-  if (!real || !node.kernel().was_used(*real)) return;
+  const auto real = node.files.Resolve(kubelet);
+  if (!real || !node.kernel.was_used(*real)) return;
   findings.push_back(
       Warn("waybill was used on " + kubelet +
                " (its attribute user.waybill), and neither its store nor a witness is left: the "
@@ -71,13 +71,13 @@ void LookForFormerStore(const Node& node, Findings& findings) {
 }
 
 void LookAtBackups(const Node& node, Findings& findings) {
-  const auto directory = node.files().Resolve(node.store());
+  const auto directory = node.files.Resolve(node.store);
   const auto backups = directory ? BackupsOf(*directory) : directory.error();
   if (!backups) findings.push_back(Unknown(backups.error()));
   struct stat status = {};
   if (!backups || backups->empty() || ::stat(backups->front().path.c_str(), &status) != 0) return;
   const std::int64_t made = status.st_mtim.tv_sec;
-  if (made + kBackupIsOld >= node.kernel().now().seconds) return;
+  if (made + kBackupIsOld >= node.kernel.now().seconds) return;
   findings.push_back(Warn("the newest backup is of " +
                               FormatTimestamp(Timestamp{.seconds = made}).substr(0, 10) +
                               ", and knows no image since",
@@ -86,7 +86,7 @@ void LookAtBackups(const Node& node, Findings& findings) {
 
 // The command, the guard and the library are of one release.
 void LookAtVersions(const Node& node, const Guard& guard, Findings& findings) {
-  const std::string& own = node.waybill_version();
+  const std::string& own = node.options.waybill_version;
   const std::string guards = guard.runs.value_or(false) ? guard.status.TextAt("version") : "";
   if (!guards.empty() && guards != own) {
     findings.push_back(Warn("the guard that runs is " + guards + ", this command " + own,
@@ -94,7 +94,7 @@ void LookAtVersions(const Node& node, const Guard& guard, Findings& findings) {
   }
   for (const std::string folder : kLibraryFolders) {
     constexpr std::string_view kLibrary = "libwaybill.so.";
-    const auto names = node.files().List(folder);
+    const auto names = node.files.List(folder);
     // Those of other series may be installed beside it.
     if (!names || std::ranges::count(*names, std::string(kLibrary) + own) != 0) continue;
     for (const std::string& name : *names) {
@@ -111,7 +111,7 @@ void LookAtVersions(const Node& node, const Guard& guard, Findings& findings) {
 
 Findings WaybillStoreCheck(const Node& node) {
   Findings findings;
-  if (node.store().empty()) {
+  if (node.store.empty()) {
     // One in another place is waybill-guard's to name.
     const Guard guard = GuardOf(node);
     if (node.Has(guard.status.TextAt("store") + "/data.mdb")) return {Ok("the guard's")};
@@ -121,7 +121,7 @@ Findings WaybillStoreCheck(const Node& node) {
     LookForFormerStore(node, findings);
     return findings;
   }
-  const auto& facts = node.ReadStore();
+  const auto& facts = node.facts;
   if (!facts) {
     const Error& error = facts.error();
     const bool is_lost = error.code == ErrorCode::kDamaged ||
@@ -144,7 +144,7 @@ Findings WaybillStoreCheck(const Node& node) {
   }
   LookAtBackups(node, findings);
   if (!findings.empty()) return findings;
-  return {Ok(node.store() + ", schema " + std::to_string(facts->schema_version))};
+  return {Ok(node.store + ", schema " + std::to_string(facts->schema_version))};
 }
 
 Findings WaybillGuardCheck(const Node& node) {
@@ -155,7 +155,7 @@ Findings WaybillGuardCheck(const Node& node) {
     return findings;
   };
   LookAtVersions(node, guard, findings);
-  const auto inside = node.IsLocked(node.kubelet_directory() + "/waybill/owner.lock");
+  const auto& inside = node.is_inside;
   if (!inside || !guard.runs) return say(Unknown(inside ? guard.runs.error() : inside.error()));
   if (*inside && *guard.runs) {
     return say(Fail("a guard runs beside a kubelet that has waybill inside",
@@ -163,11 +163,11 @@ Findings WaybillGuardCheck(const Node& node) {
   }
   // Each kubelet's guard says which store it has.
   std::set<std::string> owners;
-  for (const Process& kubelet : node.kubelets()) {
+  for (const Process& kubelet : node.kubelets) {
     const std::string directory = kubelet.RootDirectory();
     const auto text = node.Read(directory + "/image_manager/waybill-guard/status.json");
     const std::string store = text ? Json::Parse(*text).TextAt("store") : "";
-    if (!store.empty() && IsSame(node, store, node.store())) owners.insert(directory);
+    if (!store.empty() && IsSame(node, store, node.store)) owners.insert(directory);
   }
   if (owners.size() > 1) {
     return say(
@@ -181,14 +181,14 @@ Findings WaybillGuardCheck(const Node& node) {
   if (!*guard.runs) {
     return say(
         UntilLoss("no guard runs: what the kubelet forgets stays forgotten",
-                  guard.status.is_null() && node.store().empty()
+                  guard.status.is_null() && node.store.empty()
                       ? "waybill install --restart-kubelet"
                       : "systemctl enable --now waybill-guard && systemctl restart kubelet"));
   }
   if (guard.status.is_null()) return say(Unknown("a guard runs, and its status can't be read"));
-  if (!node.store().empty() && !store.empty() && node.Has(store) &&
-      !IsSame(node, store, node.store())) {
-    return say(Fail("the guard that runs has its store in " + store + ", not in " + node.store(),
+  if (!node.store.empty() && !store.empty() && node.Has(store) &&
+      !IsSame(node, store, node.store)) {
+    return say(Fail("the guard that runs has its store in " + store + ", not in " + node.store,
                     "name the same store in /etc/waybill/config.toml"));
   }
   if (const std::string why = guard.status.TextAt("notProtected"); !why.empty()) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/files/rooted_files.h"
+#include "store/base/rooted_files.h"
 
 namespace waybill {
 

@@ -67,7 +67,8 @@ tar() {
   {
     printf '#!/bin/bash\nD=%q WAYBILL_CLI=%q\n' "$D" "$WAYBILL_CLI"
     declare -f on_node
-    printf 'on_node "$@"\n'
+    # On a machine that is no node the doctor does not know.
+    printf 'on_node "$@" || { [ "$1 $?" = "doctor 4" ]; }\n'
   } >waybill-0-linux-amd64/waybill
   chmod +x waybill-0-linux-amd64/waybill
 }

@@ -1,4 +1,4 @@
-#include "runtime/files/rooted_files.h"
+#include "store/base/rooted_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // Reads files of others below a folder that stands for "/", which no symlink and no ".." leaves.
 
-#ifndef WAYBILL_RUNTIME_FILES_ROOTED_FILES_H_
-#define WAYBILL_RUNTIME_FILES_ROOTED_FILES_H_
+#ifndef WAYBILL_STORE_BASE_ROOTED_FILES_H_
+#define WAYBILL_STORE_BASE_ROOTED_FILES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -43,4 +43,4 @@ class RootedFiles {
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_RUNTIME_FILES_ROOTED_FILES_H_
+#endif  // WAYBILL_STORE_BASE_ROOTED_FILES_H_
