@@ -235,7 +235,10 @@ class Search {
            const std::string& where) {
     const bool insecure = !endpoint.https || !verifies;
     if (IsRegistry(endpoint)) {
-      if (insecure) found_.registry_is_insecure = where;
+      // To itself nobody is on the way.
+      if (insecure && !IsOnThisNode(sources_registry(), pulls_.own_names)) {
+        found_.registry_is_insecure = where;
+      }
       if (own.empty()) return;
       found_.shown_by.push_back(where);
       return Problem("the runtime shows " + sources_registry() + " " + own +
@@ -350,6 +353,8 @@ class Search {
       if (pairs == nullptr || !pairs->empty()) own = "a client certificate";
     }
     if (internal::ShowsCredentials(host.Table("header"))) own = "a header with credentials";
+    // k3s' containerd has it: what it pulls is another repository's.
+    if (host.Node("rewrite") != nullptr) host.Refuse("rewrite is not understood");
     const auto capabilities = host.Texts("capabilities");
     bool pulls = capabilities.empty();
     bool resolves = pulls;

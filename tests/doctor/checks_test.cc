@@ -611,6 +611,118 @@ const std::vector<Row> kRows = {
       {"kubelet", "v1.36.3 --serialize-image-pulls"}}},
 };
 
+// Nodes as distributions make them, out of the files that they publish, with waybill beside.
+struct Distribution {
+  std::string name;
+  std::string files;  // their address
+  std::string wrong;  // "VERDICT CHECK, …": what is not ok on a sound node
+  std::vector<Change> changes;
+};
+
+// A process of containerd's alone, told of this configuration.
+std::vector<Change> Containerd(const std::string& words, const std::string& config,
+                               const std::string& content, const std::string& socket) {
+  return {{"-/proc/812"},
+          {"process 815", words},
+          {config, content},
+          {"cri/info.json",
+           R"({"runtimeHandlers":[{"name":"runc","features":{"user_namespaces":true}}],)"
+           R"("config":{"containerdEndpoint":")" +
+               socket + "\"}}"}};
+}
+
+const std::string kRancher = "/var/lib/rancher/";
+const std::string kSnap = "/var/snap/microk8s/";
+const std::vector<Distribution> kDistributions = {
+    {"Debian, kubeadm", "https://packages.debian.org/bookworm/containerd", "", {}},
+    {"k3s", "https://github.com/k3s-io/k3s/blob/master/pkg/agent/templates/templates.go", "",
+     K3s("featureGates: {}\n") +
+         Containerd("containerd -c " + kRancher + "k3s/agent/etc/containerd/config.toml",
+                    kRancher + "k3s/agent/etc/containerd/config.toml",
+                    "version = 3\n[grpc]\naddress = \"/run/k3s/containerd/containerd.sock\"\n" +
+                        kImages + "config_path = \"" + kRancher + "k3s/certs.d\"\n",
+                    "/run/k3s/containerd/containerd.sock") +
+         std::vector<Change>{{kRancher + "k3s/certs.d/docker.io/hosts.toml",
+                              "server = \"https://docker.io\"\n"
+                              "[host.\"https://registry-1.docker.io\"]\n"
+                              "capabilities = [\"pull\", \"resolve\"]\n"}}},
+    {"RKE2", "https://github.com/rancher/rke2/blob/master/pkg/podexecutor/staticpod.go", "",
+     Containerd("containerd -c " + kRancher +
+                    "rke2/agent/etc/containerd/config.toml -a "
+                    "/run/k3s/containerd/containerd.sock",
+                kRancher + "rke2/agent/etc/containerd/config.toml", "version = 3\n",
+                "/run/k3s/containerd/containerd.sock") +
+         std::vector<Change>{{"process 4242", kRancher + "rke2/data/v1/bin/kubelet --config-dir=" +
+                                                  kRancher + "rke2/agent/etc/kubelet.conf.d"},
+                             {kRancher + "rke2/agent/etc/kubelet.conf.d/00-rke2-defaults.conf",
+                              "kind: KubeletConfiguration\n"}}},
+    {"EKS, Amazon Linux 2023",
+     "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/containerd/"
+     "config2.template.toml",
+     "fail credentials-node",
+     Containerd("/usr/bin/containerd", "/etc/containerd/config.toml",
+                "version = 3\n[grpc]\naddress = \"/run/containerd/containerd.sock\"\n" + kImages +
+                    "config_path = \"/etc/containerd/certs.d:/etc/docker/certs.d\"\n",
+                "/run/containerd/containerd.sock") +
+         std::vector<Change>{
+             {"process 4242",
+              "/usr/bin/kubelet --config=" + kConfig +
+                  " --image-credential-provider-config=/etc/eks/image-credential-provider/"
+                  "config.json"},
+             {"/etc/eks/image-credential-provider/config.json",
+              R"({"kind":"CredentialProviderConfig","providers":[{"name":"ecr-credential-provider",)"
+              R"("matchImages":["*.dkr.ecr.*.amazonaws.com"]}]})"}}},
+    {"Bottlerocket",
+     "https://github.com/bottlerocket-os/bottlerocket-core-kit/blob/develop/packages/"
+     "containerd-2.1/"
+     "containerd-config-toml_k8s_containerd_sock",
+     "",
+     Containerd("/usr/bin/containerd", "/etc/containerd/config.toml",
+                "version = 3\nimports = [\"/etc/containerd/config.d/*.toml\"]\n" + kImages +
+                    "config_path = \"/etc/containerd/certs.d\"\n",
+                "/run/containerd/containerd.sock")},
+    {"Talos", "https://github.com/siderolabs/talos/blob/main/hack/cri-containerd.toml", "",
+     Talos("91", "92") +
+         std::vector<Change>{{"-/hosts"},
+                             {"/etc/cri/containerd.toml",
+                              "version = 3\nimports = [\"/etc/cri/conf.d/cri.toml\"]\n"},
+                             {"/etc/cri/conf.d/cri.toml",
+                              "version = 3\n[plugins.\"io.containerd.cri.v1.images\"]\n"
+                              "use_local_image_pull = true\n" +
+                                  kImages + "config_path = \"/etc/cri/conf.d/hosts\"\n"}}},
+    {"OpenShift",
+     "https://github.com/openshift/machine-config-operator/blob/main/templates/master/"
+     "01-master-container-runtime/_base/files/crio.yaml",
+     "fail credentials-node",
+     kCrio +
+         std::vector<Change>{
+             {"/etc/crio/crio.conf.d/00-default",
+              "[crio.runtime]\ndefault_runtime = \"crun\"\n[crio.runtime.runtimes.crun]\n"
+              "runtime_root = \"/run/crun\"\n[crio.image]\n"
+              "global_auth_file = \"/var/lib/kubelet/config.json\"\n"},
+             {"/var/lib/kubelet/config.json", kLogin}}},
+    {"MicroK8s",
+     "https://github.com/canonical/microk8s/tree/master/microk8s-resources/default-args", "",
+     kNoKubelet + Version("v1.36.1") +
+         Containerd("/snap/microk8s/1/bin/containerd --config " + kSnap +
+                        "current/args/containerd.toml --address " + kSnap +
+                        "common/run/containerd.sock",
+                    kSnap + "current/args/containerd.toml",
+                    "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry]\n"
+                    "config_path = \"" +
+                        kSnap + "current/args/certs.d\"\n",
+                    kSnap + "common/run/containerd.sock") +
+         std::vector<Change>{
+             {"process 800",
+              "/snap/microk8s/1/kubelite --kubelet-args-file=" + kSnap + "current/args/kubelet"},
+             {kSnap + "current/args/kubelet",
+              "--anonymous-auth=false\n--container-runtime-endpoint=" + kSnap +
+                  "common/run/containerd.sock\n"},
+             {kSnap + "current/args/certs.d/localhost__32000/hosts.toml",
+              "server = \"http://localhost:32000\"\n[host.\"http://localhost:32000\"]\n"
+              "capabilities = [\"pull\", \"resolve\"]\n"}}},
+};
+
 // A mirror at `host` of the registry, on a node at 10.0.17.4 and fd00::5.
 std::string MirrorAt(const std::string& host) {
   const RecordedNode node(
@@ -653,6 +765,21 @@ BOOST_AUTO_TEST_CASE(each_row) {
     BOOST_TEST(named, row.check << ": no line is " << row.verdict << " with \"" << row.words
                                 << "\":\n"
                                 << testing::Wrong(findings));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_distribution) {
+  for (const Distribution& one : kDistributions) {
+    const doctor::Findings findings = RecordedNode(one.changes).Examine();
+    std::set<std::string> wrong;
+    for (const doctor::Finding& finding : findings) {
+      if (finding.verdict == doctor::Verdict::kOk) continue;
+      wrong.insert(std::string(doctor::VerdictName(finding.verdict)) + " " + finding.check);
+    }
+    std::string text;
+    for (const std::string& line : wrong) text += (text.empty() ? "" : ", ") + line;
+    BOOST_TEST(text == one.wrong, one.name << ", " << one.files << ":\n"
+                                           << testing::Wrong(findings));
   }
 }
 
