@@ -80,6 +80,10 @@ Findings DiskFileSystemCheck(const Node& node) {
     const std::string type = FileSystemOf(node, place.path);
     const std::string on = place.what + ", " + place.path + ", is on " + type;
     const auto kind = kKinds.find(type.starts_with("fuse") ? "9p" : type);
+    if (const auto real = node.files.Resolve(place.path); !real) {
+      findings.push_back(Unknown(real.error()));
+      continue;
+    }
     if (type.empty()) {
       findings.push_back(
           Unknown("/proc/self/mountinfo does not say what " + place.path + " is on"));

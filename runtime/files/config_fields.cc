@@ -106,6 +106,22 @@ std::vector<std::string> ConfigFields::Texts(std::string_view name) const {
   return texts;
 }
 
+std::optional<std::optional<toml::table>> ConfigReader::Parse(const std::string& path) const {
+  const auto text = files_.Read(path);
+  if (!text && text.error().code == ErrorCode::kNotFound) return std::nullopt;
+  auto table = text ? internal::ReadToml(*text, kMaxPullConfigBytes) : text.error();
+  if (table) return std::optional(*std::move(table));
+  Problem(path + ": " + table.error().message);
+  return std::optional<toml::table>();
+}
+
+std::vector<std::string> ConfigReader::List(const std::string& folder) const {
+  auto names = files_.List(folder, kMaxPullConfigFiles);
+  if (names) return *std::move(names);
+  if (names.error().code != ErrorCode::kNotFound) Problem(folder + ": " + names.error().message);
+  return {};
+}
+
 bool ShowsCredentials(const ConfigFields& headers) {
   return headers.is_there() && std::ranges::any_of(*headers.table(), [](const auto& header) {
            const std::string name = ToLower(header.first.str());

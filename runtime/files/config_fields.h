@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/rooted_files.h"
 #include "store/base/toml_document.h"
 #include "waybill/result.h"
 
@@ -86,6 +87,36 @@ class ConfigFields {
   const toml::table* table_;
   Document* document_;
   unsigned line_;
+};
+
+// Reads the files of a runtime below a root. What can't be read, or is not understood, is a
+// problem, which begins with the file's name; a missing file is none.
+class ConfigReader {
+ public:
+  // `problems` outlive it.
+  ConfigReader(const std::string& root, std::vector<std::string>& problems)
+      : files_(root), problems_(&problems) {}
+
+  void Problem(std::string what) const { problems_->push_back(std::move(what)); }
+  const RootedFiles& files() const { return files_; }
+  // False: nothing is there. Otherwise read(ConfigFields), if it is TOML.
+  template <typename Do>
+  bool ReadToml(const std::string& path, const Do& read) const {
+    const auto table = Parse(path);
+    ConfigFields::Document document;
+    if (table && *table) read(ConfigFields(&**table, document));
+    for (const std::string& problem : document.problems) Problem(path + ": " + problem);
+    return table.has_value();
+  }
+  // The names in a folder, sorted; none if it is missing.
+  std::vector<std::string> List(const std::string& folder) const;
+
+ private:
+  // nullopt: nothing is there. Within: it is not TOML.
+  std::optional<std::optional<toml::table>> Parse(const std::string& path) const;
+
+  RootedFiles files_;
+  std::vector<std::string>* problems_;
 };
 
 // Whether one of these headers of a request shows who asks.

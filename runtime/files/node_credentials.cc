@@ -7,6 +7,7 @@
 #include "runtime/files/config_fields.h"
 #include "runtime/files/documents.h"
 #include "runtime/files/pull_sources.h"
+#include "store/base/ascii.h"
 #include "store/base/base64.h"
 #include "store/base/image_name.h"
 
@@ -19,8 +20,9 @@ using internal::RootedFiles;
 std::string HostIn(std::string_view registry) {
   const std::size_t scheme = registry.find("://");
   if (scheme != std::string_view::npos) registry.remove_prefix(scheme + 3);
-  std::string host(registry.substr(0, registry.find('/')));
-  if (const std::size_t port = host.rfind(':'); port != std::string::npos) host.resize(port);
+  std::string host = internal::ToLower(registry.substr(0, registry.find('/')));
+  const std::size_t port = host.rfind(':');
+  if (port != std::string::npos && !host.ends_with(']')) host.resize(port);
   const bool is_hub = host == "index.docker.io" || host == "registry-1.docker.io";
   return is_hub ? "docker.io" : host;
 }
@@ -66,7 +68,7 @@ std::vector<NodeCredential> NodeCredentials::For(std::string_view image) const {
   std::vector<NodeCredential> found;
   for (const NodeCredential& credential : held) {
     const std::string pattern = HostIn(credential.registry);
-    const bool fits = pattern == "*" || ::fnmatch(pattern.c_str(), host.c_str(), 0) == 0;
+    const bool fits = pattern == host || ::fnmatch(pattern.c_str(), host.c_str(), 0) == 0;
     if (fits) found.push_back(credential);
   }
   return found;

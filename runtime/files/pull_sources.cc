@@ -175,7 +175,7 @@ void ReadRegistriesConf(const ConfigFields& root, const std::string& place, Regi
 class Search {
  public:
   Search(const RuntimePulls& pulls, std::string_view image)
-      : pulls_(pulls), files_(pulls.root), image_(image) {}
+      : pulls_(pulls), config_(pulls.root, found_.sources.problems), image_(image) {}
 
   PullSourcesInDetail Run(std::string_view handler) {
     if (!Complete()) return Finish(false);
@@ -259,21 +259,6 @@ class Search {
     sources().others.push_back(std::move(source));
   }
 
-  // The file's fields; a missing file has none. False: nothing is there, or an empty file.
-  template <typename Do>
-  bool ReadToml(const std::string& path, const Do& read) {
-    const auto text = files_.Read(path);
-    if (!text && text.error().code == ErrorCode::kNotFound) return false;
-    if (text && text->empty()) return false;
-    const auto table = text ? internal::ReadToml(*text, kMaxPullConfigBytes) : text.error();
-    if (!table) Problem(path + ": " + table.error().message);
-    if (!table) return true;
-    ConfigFields::Document document;
-    read(ConfigFields(&*table, document));
-    for (const std::string& problem : document.problems) Problem(path + ": " + problem);
-    return true;
-  }
-
   // --- containerd -------------------------------------------------------------------------------
 
   void AskContainerd() {
@@ -320,7 +305,7 @@ class Search {
       names.insert(names.begin(), std::move(with_port));
     }
     for (const std::string& name : names) {
-      const auto found = files_.Resolve(root + "/" + name);
+      const auto found = config_.files().Resolve(root + "/" + name);
       if (found) return root + "/" + name;
       if (found.error().code != ErrorCode::kNotFound) Problem(found.error().message);
     }
@@ -329,7 +314,9 @@ class Search {
 
   void AskFolder(const std::string& folder) {
     const std::string path = folder + "/hosts.toml";
-    const bool is_said = ReadToml(path, [&](const ConfigFields& root) {
+    bool is_empty = false;
+    const bool is_said = config_.ReadToml(path, [&](const ConfigFields& root) {
+      is_empty = root.table()->empty();
       std::vector<std::pair<std::string, ConfigFields>> hosts;
       root.Each("host", [&](const std::string& url, const ConfigFields& host) {
         if (url.empty()) host.Refuse("a host without a name");
@@ -341,7 +328,7 @@ class Search {
       AskHost(root.Text("server"), root, path, server == nullptr ? 1 : server->source().begin.line);
     });
     // Without hosts.toml, or with an empty one, there may be certificates for the registry.
-    if (!is_said) LookForCertificates(folder);
+    if (!is_said || is_empty) LookForCertificates(folder);
   }
 
   // `url` empty: the registry itself.
@@ -383,10 +370,7 @@ class Search {
   }
 
   void LookForCertificates(const std::string& folder) {
-    const auto names = files_.List(folder, kMaxPullConfigFiles);
-    if (!names && names.error().code != ErrorCode::kNotFound) Problem(names.error().message);
-    if (!names) return;
-    for (const std::string& name : *names) {
+    for (const std::string& name : config_.List(folder)) {
       if (name.ends_with(".cert")) Ask({}, true, true, "a client certificate", folder + "/" + name);
     }
   }
@@ -399,45 +383,37 @@ class Search {
     std::vector<std::string> paths;
     if (!pulls_.registries_conf.empty()) paths.push_back(pulls_.registries_conf);
     for (const std::string& folder : pulls_.registries_conf_dirs) {
-      const auto names = files_.List(folder, kMaxPullConfigFiles);
-      if (!names && names.error().code != ErrorCode::kNotFound) Problem(names.error().message);
-      if (!names) continue;
-      for (const std::string& name : *names) {
+      for (const std::string& name : config_.List(folder)) {
         if (name.ends_with(".conf")) paths.push_back(folder + "/" + name);
       }
     }
     for (const std::string& path : paths) {
-      ReadToml(path, [&](const ConfigFields& root) { ReadRegistriesConf(root, path, conf); });
+      config_.ReadToml(path,
+                       [&](const ConfigFields& root) { ReadRegistriesConf(root, path, conf); });
     }
     if (sources().problems.size() != problems) return;
-    for (const std::string& candidate : Candidates(conf)) AskFor(candidate, conf);
+    AskShortName(conf);
+    AskFor(full_, conf);
     for (const std::string root : {"/etc/containers/certs.d/", "/etc/docker/certs.d/"}) {
       LookForCertificates(root + sources_registry());
     }
   }
 
-  // The full names that CRI-O tries for the image: one, unless it is a short name.
-  std::vector<std::string> Candidates(const RegistriesConf& conf) {
+  // A name without a registry is another's where an alias, or the list of registries, says so.
+  void AskShortName(const RegistriesConf& conf) {
     const internal::NamedImage named = internal::ReadName(image_);
-    if (named.has_host) return {full_};
-    const std::string suffix = named.digest.empty() ? (":" + named.tag) : ("@" + named.digest);
+    if (named.has_host) return;
     std::vector<std::string> names;
     for (const auto& registry : conf.search) names.push_back(registry + "/" + named.written);
     const auto alias = conf.aliases.find(named.written);
     if (alias != conf.aliases.end() && !alias->second.empty()) names = {alias->second};
-    std::vector<std::string> candidates;
     for (const std::string& name : names) {
-      const auto full = NormaliseImage(name + suffix);
+      const auto full = NormaliseImage(name);
       if (!full) Problem("what a short name stands for is not the name of an image");
-      if (!full) continue;
-      if (*full != full_) {
-        Ask({.host = std::string(AtHost(*full).first), .usual_path = false}, true, true, "",
-            "what " + pulls_.registries_conf + " says of short names");
-      }
-      candidates.push_back(*full);
+      if (!full || ImageName(*full) == ImageName(full_)) continue;
+      Ask({.host = std::string(AtHost(*full).first), .usual_path = false}, true, true, "",
+          "what " + pulls_.registries_conf + " says of short names");
     }
-    if (candidates.empty()) candidates.push_back(full_);
-    return candidates;
   }
 
   void AskFor(const std::string& candidate, const RegistriesConf& conf) {
@@ -455,7 +431,6 @@ class Search {
       const auto [own_host, own_path] = AtHost(candidate);
       const bool same = std::string(path) + candidate.substr(found->first.size()) == own_path &&
                         Canonical(host, ":443") == Canonical(own_host, ":443");
-      if (same && own_host != sources_registry()) continue;
       Ask({.host = std::string(host), .path = std::string(path), .usual_path = same},
           !mirror.insecure, true, "", mirror.where);
     }
@@ -463,7 +438,7 @@ class Search {
 
   const RuntimePulls& pulls_;
   PullSourcesInDetail found_;
-  const internal::RootedFiles files_;
+  const internal::ConfigReader config_;
   const std::string_view image_;
   std::string full_;
   bool by_digest_ = false;

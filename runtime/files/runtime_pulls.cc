@@ -8,7 +8,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
+#include <tuple>
 #include <utility>
 
 #include "runtime/files/config_fields.h"
@@ -93,7 +93,8 @@ void Take(std::string said, std::string& into) {
 
 class Reader {
  public:
-  explicit Reader(const RuntimeAnswers& answers) : answers_(answers), files_(answers.root) {
+  explicit Reader(const RuntimeAnswers& answers)
+      : answers_(answers), config_(answers.root, pulls_.problems) {
     pulls_.root = answers.root;
   }
 
@@ -105,34 +106,12 @@ class Reader {
   }
 
  private:
-  void Problem(std::string what) { pulls_.problems.push_back(std::move(what)); }
-
-  // nullopt: it is not there, or can't be read, which is a problem.
-  std::optional<std::string> Read(const std::string& path) {
-    auto text = files_.Read(path);
-    if (text) pulls_.files.push_back(path);
-    if (text) return *std::move(text);
-    if (text.error().code != ErrorCode::kNotFound) Problem(path + ": " + text.error().message);
-    return std::nullopt;
-  }
-  std::vector<std::string> List(const std::string& folder) {
-    auto names = files_.List(folder, kMaxPullConfigFiles);
-    if (names) return *std::move(names);
-    if (names.error().code != ErrorCode::kNotFound) Problem(folder + ": " + names.error().message);
-    return {};
-  }
-  // Reads a file of TOML: read(ConfigFields). False: it is not there.
+  void Problem(std::string what) const { config_.Problem(std::move(what)); }
   template <typename Do>
   bool ReadToml(const std::string& path, const Do& read) {
-    const auto text = Read(path);
-    if (!text) return false;
-    const auto table = internal::ReadToml(*text, kMaxPullConfigBytes);
-    if (!table) Problem(path + ": " + table.error().message);
-    if (!table) return true;
-    ConfigFields::Document document;
-    read(ConfigFields(&*table, document));
-    for (const std::string& problem : document.problems) Problem(path + ": " + problem);
-    return true;
+    const bool is_there = config_.ReadToml(path, read);
+    if (is_there) pulls_.files.push_back(path);
+    return is_there;
   }
 
   PullRuntime WhichRuntime() {
@@ -145,8 +124,8 @@ class Reader {
       return PullRuntime::kUnknown;
     }
     if (Contains(answers_.status, "\"containerdEndpoint\"")) return PullRuntime::kContainerd;
-    const bool containerd = files_.Has("/etc/containerd/config.toml");
-    const bool crio = files_.Has("/etc/crio");
+    const bool containerd = config_.files().Has("/etc/containerd/config.toml");
+    const bool crio = config_.files().Has("/etc/crio");
     if (containerd != crio) return containerd ? PullRuntime::kContainerd : PullRuntime::kCriO;
     Problem(containerd ? "both containerd and CRI-O are configured, and neither was asked"
                        : "neither containerd nor CRI-O was asked, and neither is configured");
@@ -186,20 +165,20 @@ class Reader {
   void ReadContainerdFiles() {
     if (!answers_.config.empty()) return ReadContainerdFile(answers_.config, true);
     const std::string socket = pulls_.socket;
-    const Reader before = *this;
+    const auto before = std::tuple(pulls_, handlers_, config_path_, snapshotter_);
+    const auto& files = std::get<0>(before).files;
+    const auto& problems = std::get<0>(before).problems;
     for (const std::string_view path : kContainerdConfigs) {
       pulls_.socket = kContainerdSocket;
       ReadContainerdFile(std::string(path), false);
-      const bool is_there = pulls_.files.size() != before.pulls_.files.size() ||
-                            pulls_.problems.size() != before.pulls_.problems.size();
+      const bool is_there =
+          pulls_.files.size() != files.size() || pulls_.problems.size() != problems.size();
       // A containerd without a file runs with its defaults.
       if (socket.empty() ? is_there
                          : pulls_.socket == socket && (is_there || path == kContainerdConfigs[0])) {
         return;
       }
-      pulls_ = before.pulls_;
-      handlers_ = before.handlers_;
-      config_path_ = before.config_path_;
+      std::tie(pulls_, handlers_, config_path_, snapshotter_) = before;
     }
     Problem(socket.empty() ? "containerd has no configuration at a usual place"
                            : "which configuration containerd has is not known: none at a usual "
@@ -232,7 +211,7 @@ class Reader {
         return Problem(by + " imports a pattern with folders, which is not understood");
       }
       found.clear();
-      for (const std::string& name : List(folder)) {
+      for (const std::string& name : config_.List(folder)) {
         const bool matches = ::fnmatch(path.filename().c_str(), name.c_str(), 0) == 0;
         if (matches) found.push_back(folder + "/" + name);
       }
@@ -338,7 +317,7 @@ class Reader {
     std::vector<std::string> paths = {answers_.config.empty() ? "/etc/crio/crio.conf"
                                                               : answers_.config};
     for (const std::string folder : {"/usr/share/crio/crio.conf.d", "/etc/crio/crio.conf.d"}) {
-      for (const std::string& name : List(folder)) paths.push_back(folder + "/" + name);
+      for (const std::string& name : config_.List(folder)) paths.push_back(folder + "/" + name);
     }
     // Whether its images are pulled in the guest. One of these two is built in.
     std::map<std::string, bool> handlers = {{"crun", false}, {"runc", false}};
@@ -363,7 +342,7 @@ class Reader {
     pulls_.auth_files.assign(std::begin(kAuthFiles), std::end(kAuthFiles));
     if (!auth_file.empty()) pulls_.auth_files = {auth_file};
     for (const std::string_view path : kRegistriesConf) {
-      if (!pulls_.registries_conf.empty() || !files_.Has(path)) continue;
+      if (!pulls_.registries_conf.empty() || !config_.files().Has(path)) continue;
       pulls_.registries_conf = path;
     }
     pulls_.registries_conf_dirs.assign(std::begin(kRegistriesConfDirs),
@@ -371,8 +350,8 @@ class Reader {
   }
 
   const RuntimeAnswers& answers_;
-  const internal::RootedFiles files_;
   RuntimePulls pulls_;
+  const internal::ConfigReader config_;
   std::string config_path_ = {};
   std::string snapshotter_ = {};
   std::map<std::string, Handler> handlers_ = {};

@@ -198,6 +198,34 @@ BOOST_AUTO_TEST_CASE(what_the_runtime_shows_by_itself_proves_no_pod) {
       .Has("/etc/containerd/config.toml", "")
       .Has("/etc/containerd/certs.d/registry.example.com/node.cert", "x");
   CheckProblem(node.Of(kImage), "a client certificate");
+  node.Has(kHosts, "");
+  CheckProblem(node.Of(kImage), "a client certificate");
+}
+
+// The node's own credentials: rather one too many.
+BOOST_AUTO_TEST_CASE(for_which_images_the_node_has_credentials) {
+  const auto fits = [](const std::string& registry, const std::string& image) {
+    const NodeCredentials one{.held = {{registry, "here"}}};
+    BOOST_TEST(one.MayHaveFor(image) == (one.For(image).size() == 1U));
+    return one.MayHaveFor(image);
+  };
+  for (const char* registry :
+       {"*", "registry.example.com", "https://Registry.example.com:443/v1/", "*.example.com/team",
+        "registry.*.com", "registry.example.com/other"}) {
+    BOOST_TEST(fits(registry, kImage), registry);
+  }
+  for (const char* registry : {"example.com", "*.example.org", "registry.example.com.evil"}) {
+    BOOST_TEST(!fits(registry, kImage), registry);
+  }
+  BOOST_TEST(fits("https://index.docker.io/v1/", "nginx"));
+  BOOST_TEST(fits("[::1]:5000", "[::1]:5000/app"));
+  BOOST_TEST(NodeCredentials{.problems = {"a file can't be read"}}.MayHaveFor(kImage));
+  Node node;
+  node.Runs("containerd 1.7.27")
+      .Says(R"({"config":{"registry":{"headers":{"Authorization":["x"]}}}})");
+  NodeCredentials found;
+  AddCredentialsOfRuntime(node.Pulls(), found);
+  BOOST_TEST(found.MayHaveFor("nginx"));
 }
 
 BOOST_AUTO_TEST_CASE(which_folder_counts) {
