@@ -334,7 +334,12 @@ class Finder {
       const auto real = TRY(files_.Resolve(path));
       for (const std::string& file : TRY(cli::KubeletConfigFiles(real))) {
         // Below a directory that was resolved, as the node names it.
-        Merge(settings.merged, TRY(ReadYaml(path + file.substr(real.native().size()))));
+        const std::string name = path + file.substr(real.native().size());
+        const auto document = TRY(ReadYaml(name));
+        if (!document.IsMap()) {
+          return Error{ErrorCode::kUnavailable, name + " is no KubeletConfiguration", {}};
+        }
+        Merge(settings.merged, document);
       }
     }
     return settings;
