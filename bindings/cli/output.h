@@ -33,10 +33,10 @@ std::uint32_t CodePointOf(std::string_view sequence);
 using Json = internal::Json;
 
 enum class ExitCode : int {
-  kYes = 0,    // done, or: no pull is needed
-  kNo = 1,     // the answer is no, or: the image must be pulled
-  kUsage = 2,  // a flag, or a file that a flag names, is wrong
-  kStore = 3,  // the store, or the output, refused
+  kYes = 0,       // done, or: no pull is needed
+  kNo = 1,        // the answer is no, or: the image must be pulled
+  kUsage = 2,     // a flag, or a file that a flag names, is wrong
+  kStore = 3,     // the store, or the output, refused
   kNotKnown = 4,  // what has to be seen for the answer can't be
   // `guard` beside a kubelet with waybill inside: waybill-guard.service then stays down. To systemd
   // 4 to 7 have names that mean something else.

@@ -1,5 +1,5 @@
-// The first document of YAML or JSON, read with libyaml, as a kubelet reads it. For small files that
-// people wrote: tags and merge keys are refused.
+// The first document of YAML or JSON, read with libyaml, as a kubelet reads it. For small files
+// that people wrote: tags and merge keys are refused.
 
 #ifndef WAYBILL_BINDINGS_CLI_YAML_DOCUMENT_H_
 #define WAYBILL_BINDINGS_CLI_YAML_DOCUMENT_H_
