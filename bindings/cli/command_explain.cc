@@ -37,7 +37,8 @@ struct ExplainedImage {
 std::string_view CheckerText(VerifiedBy checker) {
   constexpr std::string_view kNames[] = {
       ", by whom it was checked is not known", ", checked by the registry",
-      ", checked by a mirror at most", ", pulled in the guest: checked by nobody on this node"};
+      ", checked by a mirror at most", ", pulled in the guest: checked by nobody on this node",
+      ", pulled without credentials: no registry checked"};
   return kNames[static_cast<std::size_t>(checker)];
 }
 
@@ -53,7 +54,8 @@ std::string CredentialText(const ExplainedCredential& one, const Output& out) {
   }
   text += one.proof.proven ? ", proven " + out.TimeText(one.proof.proven)
                            : ", when it was proven is not known";
-  text += CheckerText(one.proof.checker);
+  text += CheckerText(one.kind == ExplainedCredential::Kind::kNodePods ? VerifiedBy::kNobody
+                                                                       : one.proof.checker);
   if (one.proof.good_until) text += ", good until " + out.TimeText(one.proof.good_until);
   if (one.standing == CredentialStanding::kTooOld) text += "; TOO OLD, does not count";
   if (one.standing == CredentialStanding::kNotByRegistry) {

@@ -82,18 +82,19 @@ type BeginPullAnswer struct {
 // that they are not known: nobody gets in by them. Another process names the pull that it began;
 // Conflict: the owner's own process began it.
 type EndPull struct {
-	Image          string       `json:"image"`
-	ImageRef       string       `json:"imageRef,omitempty"` // what the runtime returned after the pull
-	RuntimeHandler string       `json:"runtimeHandler,omitempty"`
-	Pull           int64        `json:"pull,omitempty"` // 0: the newest of this string
-	Outcome        PullOutcome  `json:"outcome"`
-	Credentials    *PulledWith  `json:"credentials,omitzero"`
-	VerifiedBy     VerifiedBy   `json:"verifiedBy,omitempty"`
-	ValidUntil     time.Time    `json:"validUntil,omitzero"`      // of a token, its `exp`
-	ManifestDigest string       `json:"manifestDigest,omitempty"` // of an index, the one that was pulled
-	Platform       *Platform    `json:"platform,omitzero"`
-	Listed         *ListedImage `json:"listed,omitzero"` // the runtime's entry, for the image's aliases
-	Error          string       `json:"error,omitempty"` // what the runtime said, or its kind: "auth", "notFound", "unavailable", "other"; for metrics alone
+	Image                string       `json:"image"`
+	ImageRef             string       `json:"imageRef,omitempty"` // what the runtime returned after the pull
+	RuntimeHandler       string       `json:"runtimeHandler,omitempty"`
+	Pull                 int64        `json:"pull,omitempty"` // 0: the newest of this string
+	Outcome              PullOutcome  `json:"outcome"`
+	Credentials          *PulledWith  `json:"credentials,omitzero"`
+	VerifiedBy           VerifiedBy   `json:"verifiedBy,omitempty"`
+	ValidUntil           time.Time    `json:"validUntil,omitzero"`            // of a token, its `exp`
+	NodeHadNoCredentials bool         `json:"nodeHadNoCredentials,omitempty"` // neither the kubelet nor the runtime had one for that registry since before the pull began: only then may a pull without credentials take the place of Secrets that are, or were, on record
+	ManifestDigest       string       `json:"manifestDigest,omitempty"`       // of an index, the one that was pulled
+	Platform             *Platform    `json:"platform,omitzero"`
+	Listed               *ListedImage `json:"listed,omitzero"` // the runtime's entry, for the image's aliases
+	Error                string       `json:"error,omitempty"` // what the runtime said, or its kind: "auth", "notFound", "unavailable", "other"; for metrics alone
 }
 
 // R. The pulls that are not resolved, the oldest first.
@@ -182,9 +183,10 @@ type DenyImageAnswer AllowImageAnswer
 // W. Replaces the record of one image, as the kubelet's PullRecordsAccessor does. Proofs that are
 // known keep their time; new ones are proven by the running pull of their image name.
 type PutImage struct {
-	Record     PulledRecord `json:"record"`
-	VerifiedBy VerifiedBy   `json:"verifiedBy,omitempty"`
-	ValidUntil time.Time    `json:"validUntil,omitzero"`
+	Record               PulledRecord `json:"record"`
+	VerifiedBy           VerifiedBy   `json:"verifiedBy,omitempty"`
+	ValidUntil           time.Time    `json:"validUntil,omitzero"`
+	NodeHadNoCredentials bool         `json:"nodeHadNoCredentials,omitempty"` // as of EndPull
 }
 
 // W. Deletes the record of one image, if there is one. Quarantine stays.

@@ -15,7 +15,8 @@ type Mode string
 type Verification string
 
 // Who checked a credential when a pull proved it. guest: the pull happened in the guest of a
-// confidential container, and the node proved nothing.
+// confidential container, and the node proved nothing. nobody: the pull used no credentials of a pod,
+// so no registry checked any.
 type VerifiedBy string
 
 // imageRef: pulled/; image: pulling/.
@@ -151,7 +152,8 @@ type PulledRecord struct {
 	ImageRef         string                `json:"imageRef"`
 	RuntimeHandler   string                `json:"runtimeHandler,omitempty"` // empty: the default handler
 	Updated          time.Time             `json:"updated,omitzero"`
-	Credentials      map[string]PulledWith `json:"credentials"` // by image name: without tag and digest, as the pod wrote it
+	Credentials      map[string]PulledWith `json:"credentials"`            // by image name: without tag and digest, as the pod wrote it
+	PrivateNames     []string              `json:"privateNames,omitempty"` // under which Secrets or service accounts were on record, and are not now: a pull without credentials does not open them; "": every name
 	ManifestDigest   string                `json:"manifestDigest,omitempty"`
 	Platform         *Platform             `json:"platform,omitzero"`
 	GuestPlatform    *Platform             `json:"guestPlatform,omitzero"`  // of the handler when the image was pulled
@@ -509,6 +511,7 @@ const (
 	VerifiedByRegistry VerifiedBy = "registry"
 	VerifiedByMirror   VerifiedBy = "mirror"
 	VerifiedByGuest    VerifiedBy = "guest"
+	VerifiedByNobody   VerifiedBy = "nobody"
 
 	QuarantineImageRef QuarantineKind = "imageRef"
 	QuarantineImage    QuarantineKind = "image"

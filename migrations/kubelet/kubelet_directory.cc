@@ -223,6 +223,7 @@ class Importer {
     const auto home = TRY(images_.Home(image_ref));
     ImageRow row = TRY(images_.FindOrMake(home));
     const ClosedBy word = WordOfOperator(row);
+    if (row.pulled) LeaveOutEveryPod(*row.pulled, part);
     row = Present(std::move(row));
     row.absent = 0;
     row.ref = image_ref;

@@ -31,7 +31,7 @@ Result<void> Up(StepRun&) { return {}; }
 
 bool SaysMoreThanV1(const ImageRow& row) {
   return row.pulled && (!row.pulled->manifest_digest.empty() || row.pulled->platform ||
-                        row.pulled->guest_platform);
+                        row.pulled->guest_platform || !row.pulled->private_names.empty());
 }
 
 // Leaves of a value what version 1 can hold.
@@ -44,6 +44,7 @@ Result<void> LeaveToV1(Table table, std::vector<std::uint8_t>& payload) {
   row->pulled->manifest_digest.clear();
   row->pulled->platform.reset();
   row->pulled->guest_platform.reset();
+  row->pulled->private_names.clear();
   payload = TRY(EncodeImage(*row));
   return {};
 }
@@ -119,8 +120,8 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     return true;
   }));
   if (manifests > 0) {
-    losses.push_back("the manifest or guest platform of " + HowMany(manifests, "image") +
-                     " of the default handler: to be verified again");
+    losses.push_back("the manifest, guest platform or former credentials of " +
+                     HowMany(manifests, "image") + " of the default handler: to be verified again");
   }
   auto handlers = TRY(ReadRuntimeHandlers(txn));
   for (const RuntimeHandler& handler : handlers) {

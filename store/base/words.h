@@ -25,7 +25,8 @@ constexpr auto NamesOf(VerifiedBy) {
   return internal::Names<VerifiedBy>({{VerifiedBy::kUnknown, "unknown"},
                                       {VerifiedBy::kRegistry, "registry"},
                                       {VerifiedBy::kMirror, "mirror"},
-                                      {VerifiedBy::kGuest, "guest"}});
+                                      {VerifiedBy::kGuest, "guest"},
+                                      {VerifiedBy::kNobody, "nobody"}});
 }
 constexpr auto NamesOf(PullPolicy) {
   return internal::Names<PullPolicy>({{PullPolicy::kAlways, "Always"},

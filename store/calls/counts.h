@@ -21,7 +21,7 @@ struct RecordCounts {
   std::int64_t oldest_proof = 0;  // as ImageView::Proofs
   std::uint64_t undated = 0;
   std::uint64_t ending = 0;
-  std::array<std::uint64_t, 4> by_checker{};
+  std::array<std::uint64_t, 5> by_checker{};
 
   std::uint64_t records() const {
     std::uint64_t sum = 0;

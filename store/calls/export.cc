@@ -33,7 +33,7 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   for (internal::ImageRow& row : content.rows) {
     if (!row.pulled) continue;
     internal::LeaveWhatCounts(snapshot, *policy, impl.AgesIn(snapshot), impl.ClocksIn(snapshot),
-                              row.pulled->entries);
+                              *row.pulled);
     // A kubelet's files have no ends.
     internal::LeaveIf(internal::HasNoEnd(), row.pulled->entries);
   }

@@ -172,7 +172,9 @@ Result<void> EndWell(NodeStore::Impl& impl, const EndPull& call) {
   const ImageCopy copy = CopyOf(call);
   const PullId named{call.pull};
   const PullDetails& details = call.details;
-  const ProofTerms terms{.checker = details.verified_by, .good_until = details.valid_until};
+  const ProofTerms terms{.checker = details.verified_by,
+                         .good_until = details.valid_until,
+                         .node_had_no_credentials = details.node_had_no_credentials};
   if (call.credentials && call.credentials->node_pods_accessible &&
       !(call.credentials->kubernetes_secrets.empty() &&
         call.credentials->kubernetes_service_accounts.empty())) {
@@ -435,7 +437,7 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
       if (!row) return impl_->Unreadable(what);
       const internal::Clocks now = impl_->ClocksIn(snapshot);
       internal::LeaveWhatCounts(snapshot, *impl_->PolicyIn(snapshot), impl_->AgesIn(snapshot), now,
-                                row->pulled->entries);
+                                *row->pulled);
       return internal::RecordOf(*row, now, impl_->clock());
     }
     return Error{ErrorCode::kNotFound,
@@ -468,7 +470,7 @@ Result<std::vector<ImagePulledRecord>> NodeStore::Impl::ListRecordsIn(
   const auto by = PolicyIn(snapshot);
   std::vector<ImagePulledRecord> records;
   for (ImageRow& row : rows) {
-    internal::LeaveWhatCounts(snapshot, *by, AgesIn(snapshot), now, row.pulled->entries);
+    internal::LeaveWhatCounts(snapshot, *by, AgesIn(snapshot), now, *row.pulled);
     records.push_back(internal::RecordOf(row, now, clock()));
   }
   return records;

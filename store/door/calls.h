@@ -89,6 +89,7 @@ template <typename V>
 void Describe(V& v, const PullDetails& x) {
   v.Optional("verifiedBy", x.verified_by);
   v("validUntil", x.valid_until);
+  v.Optional("nodeHadNoCredentials", x.node_had_no_credentials);
   v.Optional("manifestDigest", x.manifest_digest);
   v("platform", x.platform);
   v("listed", x.listed);
@@ -192,6 +193,7 @@ void Describe(V& v, const PutImage& x) {
   v("record", x.record);
   v.Optional("verifiedBy", x.terms.checker);
   v("validUntil", x.terms.good_until);
+  v.Optional("nodeHadNoCredentials", x.terms.node_had_no_credentials);
 }
 
 template <typename V>
@@ -480,17 +482,18 @@ namespace internal {
   X(ListImages)                  \
   X(ListRevocations) X(ListRuntimes) X(ListUserNamespaces) X(GetStatus) X(GetMetrics) X(Verify)
 // Those that change the store. BeginList draws a number that no other process may draw.
-#define WAYBILL_CHANGING_CALLS(X)                                                               \
-  X(BeginPull)                                                                                  \
-  X(EndPull)                                                                                    \
-  X(DropPulls)                                                                                  \
-  X(BeginList)                                                                                  \
-  X(ClassifyImages)                                                                             \
-  X(AllowImage)                                                                                 \
-  X(DenyImage)                                                                                  \
-  X(PutImage)                                                                                   \
-  X(DeleteImage) X(PruneBefore) X(Revoke) X(RevokeMissing) X(SetRuntimes) X(ClaimUserNamespace) \
-      X(ReleaseUserNamespace) X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush)          \
+#define WAYBILL_CHANGING_CALLS(X)                                                      \
+  X(BeginPull)                                                                         \
+  X(EndPull)                                                                           \
+  X(DropPulls)                                                                         \
+  X(BeginList)                                                                         \
+  X(ClassifyImages)                                                                    \
+  X(AllowImage)                                                                        \
+  X(DenyImage)                                                                         \
+  X(PutImage)                                                                          \
+  X(DeleteImage)                                                                       \
+  X(PruneBefore) X(Revoke) X(RevokeMissing) X(SetRuntimes) X(ClaimUserNamespace)       \
+      X(ReleaseUserNamespace) X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush) \
           X(NoteUnrecordedPeriod) X(AcceptLoss) X(MakeBackup)
 // Those of a store that are not served: they write where the caller says.
 #define WAYBILL_UNSERVED_CALLS(X) X(ExportKubeletFiles)

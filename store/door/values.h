@@ -126,6 +126,7 @@ void Describe(V& v, const ImagePulledRecord& x) {
   v.Optional("runtimeHandler", x.runtime_handler);
   v.Optional("updated", x.last_updated);
   v("credentials", x.credential_mapping);
+  v.Optional("privateNames", x.private_names);
   v.Optional("manifestDigest", x.manifest_digest);
   v.Optional("platform", x.platform);
   v.Optional("guestPlatform", x.guest_platform);

@@ -509,14 +509,14 @@ class IsRemembered {
 
 }  // namespace
 
-void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, Credentials& entries) {
-  if (snapshot.state().unfinished != 0) LeaveIf(IsRemembered(snapshot), entries);
-}
-
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
-                     const AgeLimits& ages, const Clocks& now, Credentials& entries) {
-  LeaveWhatIsRemembered(snapshot, entries);
-  LeaveIf(IsGood(policy, ages, now), entries);
+                     const AgeLimits& ages, const Clocks& now, PulledPart& pulled) {
+  if (snapshot.state().unfinished != 0) {
+    const PulledPart was = pulled;
+    LeaveIf(IsRemembered(snapshot), pulled.entries);
+    KeepPrivateNames(was, pulled);
+  }
+  LeaveIf(IsGood(policy, ages, now), pulled.entries);
 }
 
 }  // namespace waybill::internal

@@ -53,11 +53,10 @@ Result<std::vector<Revocation>> OldRevocations(const Images& images, std::uint64
 // Whether the record has something that the revocation is about.
 bool IsCovered(const Revocation& what, const ImagePulledRecord& record);
 
-// The entries without what is forgotten but still in a record.
-void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, Credentials& entries);
-// The entries that count: nor what is past its age, nor what the policy does not count.
+// Leaves the entries that count: not what is forgotten but still in a record, nor what is past its
+// age, nor what the policy does not count.
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
-                     const AgeLimits& ages, const Clocks& now, Credentials& entries);
+                     const AgeLimits& ages, const Clocks& now, PulledPart& pulled);
 
 }  // namespace waybill::internal
 

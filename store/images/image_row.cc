@@ -204,8 +204,8 @@ v1::Proof Encode(const Proof& proof) {
 
 // A number of a later version says nothing that counts.
 VerifiedBy CheckerOf(std::uint8_t stored) {
-  return stored <= static_cast<std::uint8_t>(VerifiedBy::kGuest) ? static_cast<VerifiedBy>(stored)
-                                                                 : VerifiedBy::kUnknown;
+  return stored <= static_cast<std::uint8_t>(VerifiedBy::kNobody) ? static_cast<VerifiedBy>(stored)
+                                                                  : VerifiedBy::kUnknown;
 }
 
 StoredProof StoredProofOf(const v1::Proof& proof, std::uint8_t checker) {
@@ -233,6 +233,7 @@ class Encoder {
     flatbuffers::Offset<flatbuffers::String> manifest;
     flatbuffers::Offset<v2::Platform> platform;
     flatbuffers::Offset<v2::Platform> guest;
+    flatbuffers::Offset<Strings> private_names;
     std::uint8_t flags = row.listed ? kListed : 0;
     Timestamp updated;
     ClosedBy closed_by = ClosedBy::kNobody;
@@ -241,6 +242,9 @@ class Encoder {
       manifest = StringUnlessEmpty(builder_, row.pulled->manifest_digest);
       platform = EncodePlatform(builder_, row.pulled->platform);
       guest = EncodePlatform(builder_, row.pulled->guest_platform);
+      if (!row.pulled->private_names.empty()) {
+        private_names = builder_.CreateVectorOfStrings(row.pulled->private_names);
+      }
       flags |= kRecorded;
       if (!row.pulled->last_updated) flags |= kNotUpdated;
       updated = row.pulled->last_updated.value_or(Timestamp{});
@@ -250,10 +254,10 @@ class Encoder {
     const v1::Fixed fixed(v1::Sha256(Raw(raw)), row.stamp, row.alias_since, updated.seconds,
                           static_cast<std::uint32_t>(updated.nanoseconds), flags,
                           static_cast<std::uint8_t>(closed_by));
-    return Finish(builder_,
-                  v2::CreateImage(builder_, &fixed, entries, row.absent, preloaded, because, ref,
-                                  subject, aliases_, alias_repositories_, alias_repository_,
-                                  alias_texts_, alias, handler, manifest, platform, guest));
+    return Finish(builder_, v2::CreateImage(builder_, &fixed, entries, row.absent, preloaded,
+                                            because, ref, subject, aliases_, alias_repositories_,
+                                            alias_repository_, alias_texts_, alias, handler,
+                                            manifest, platform, guest, private_names));
   }
 
  private:
@@ -462,6 +466,7 @@ const v2::Image* ValidRoot(std::span<const std::uint8_t> payload) {
       Fits(root->manifest_digest(), kMaxPlatformFieldBytes) && Fits(root->platform()) &&
       Fits(root->guest_platform()) && Fits(root->closed_because(), kMaxReasonBytes) &&
       root->fixed()->closed_by() <= static_cast<std::uint8_t>(ClosedBy::kRestore) &&
+      AllFit(root->private_names(), kMaxPrivateNames, kMaxImageBytes) &&
       AreComplete(root->entries()) && AreComplete(*root) &&
       (root->preloaded() == nullptr || IsComplete(*root->preloaded())) &&
       (root->alias() == nullptr ||
@@ -526,6 +531,7 @@ PulledPart DecodePulled(const v2::Image& image) {
   pulled.manifest_digest = Text(image.manifest_digest());
   pulled.platform = DecodePlatform(image.platform());
   pulled.guest_platform = DecodePlatform(image.guest_platform());
+  pulled.private_names = TextsIn(image.private_names());
   if (image.entries() == nullptr) return pulled;
   for (const v1::Entry* entry : *image.entries()) {
     pulled.entries.emplace_hint(pulled.entries.end(), entry->image_name()->str(),

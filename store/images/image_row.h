@@ -46,6 +46,8 @@ enum class ClosedBy : std::uint8_t {
 
 using Credentials = std::map<std::string, ImagePullCredentials>;  // by image name
 
+inline constexpr std::size_t kMaxPrivateNames = 256;  // above it every name is private
+
 struct PulledPart {
   std::optional<Timestamp> last_updated = {};
   Credentials entries = {};
@@ -55,6 +57,7 @@ struct PulledPart {
   std::string manifest_digest = {};
   std::optional<Platform> platform = {};
   std::optional<Platform> guest_platform = {};
+  std::vector<std::string> private_names = {};  // ImagePulledRecord's
 
   friend bool operator==(const PulledPart&, const PulledPart&) = default;
 };
@@ -204,7 +207,7 @@ class ImageView {
     std::int64_t oldest = 0;
     std::uint64_t undated = 0;
     std::uint64_t ending = 0;  // by themselves
-    std::array<std::uint64_t, 4> by_checker{};
+    std::array<std::uint64_t, 5> by_checker{};
   };
   Proofs CountProofs() const;
   const schema::v2::Image& root() const { return *image_; }

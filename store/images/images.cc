@@ -8,6 +8,7 @@
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/images/other_rows.h"
+#include "store/images/proofs.h"
 #include "store/images/revoked.h"
 #include "waybill/limits.h"
 
@@ -188,6 +189,9 @@ Result<void> Images::Put(ImageRow row, Confirms confirms, Room room) {
   auto before = Find(row.subject, row.runtime_handler);
   if (!before && !IsDamaged(before.error())) return before.error();
   const bool is_known = before && *before;
+  if (is_known && (*before)->pulled && row.pulled) {
+    KeepPrivateNames(*(*before)->pulled, *row.pulled);
+  }
   if (confirms == Confirms::kYes) row.stamp = txn_.sequence();
   if (is_known && **before == row) return {};
   const std::vector<std::string> none;

@@ -282,7 +282,9 @@ Result<Learnt> Learn(Images& images, std::vector<ImageInList>& listed, bool is_w
 Result<void> PutUnited(Images& images, ImageRow one, Images::Confirms confirms) {
   auto put = images.Put(one, confirms);
   if (put || put.error().code != ErrorCode::kLimitExceeded || !one.pulled) return put;
+  const PulledPart was = *one.pulled;
   one.pulled->entries.clear();
+  KeepPrivateNames(was, *one.pulled);
   return images.Put(std::move(one), Images::Confirms::kYes);
 }
 

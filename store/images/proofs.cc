@@ -13,6 +13,10 @@ namespace waybill::internal {
 
 namespace {
 
+bool HasAny(const ImagePullCredentials& entry) {
+  return !entry.kubernetes_secrets.empty() || !entry.kubernetes_service_accounts.empty();
+}
+
 // Merges secrets or service accounts by their coordinates, and sorts them as the kubelet does.
 // Returns whether anything changed; if not, the order is unchanged, too.
 template <typename T>
@@ -45,7 +49,7 @@ bool IsBare(const PulledPart& pulled) {
   return !pulled.guest_platform && pulled.entries.empty() && pulled.manifest_digest.empty();
 }
 
-PulledPart Unite(PulledPart newer, PulledPart older, const Aging& aging) {
+PulledPart UniteProofs(PulledPart newer, PulledPart older, const Aging& aging) {
   if (IsBare(newer)) newer.guest_platform = older.guest_platform;
   const bool by_operator =
       newer.closed_by == ClosedBy::kOperator || older.closed_by == ClosedBy::kOperator;
@@ -76,6 +80,15 @@ PulledPart Unite(PulledPart newer, PulledPart older, const Aging& aging) {
   newer.closed_because.clear();
   if (!by_operator) newer.closed_by = ClosedBy::kNobody;
   return newer;
+}
+
+PulledPart Unite(PulledPart newer, PulledPart older, const Aging& aging) {
+  LeaveOutEveryPod(older, newer);
+  LeaveOutEveryPod(newer, older);
+  PulledPart one = UniteProofs(newer, older, aging);
+  KeepPrivateNames(newer, one);
+  KeepPrivateNames(older, one);
+  return one;
 }
 
 // Of what is gone nothing counts beside a record: what comes back may be what a pull brought.
@@ -110,6 +123,36 @@ std::uint64_t UniteAbsent(const ImageRow& a, const ImageRow& b) {
 }
 
 }  // namespace
+
+bool NeededCredentials(const PulledPart& pulled, std::string_view image_name) {
+  const auto& names = pulled.private_names;
+  if (!names.empty() && names.front().empty()) return true;
+  if (std::ranges::binary_search(names, image_name)) return true;
+  const auto at = pulled.entries.find(std::string(image_name));
+  return at != pulled.entries.end() && HasAny(at->second);
+}
+
+void KeepPrivateNames(const PulledPart& was, PulledPart& now) {
+  std::set<std::string> names(now.private_names.begin(), now.private_names.end());
+  names.insert(was.private_names.begin(), was.private_names.end());
+  for (const auto& [name, entry] : was.entries) {
+    if (HasAny(entry)) names.insert(name);
+  }
+  std::erase_if(names, [&](const std::string& name) {
+    const auto at = now.entries.find(name);
+    return at != now.entries.end() && HasAny(at->second);
+  });
+  if (names.size() > kMaxPrivateNames) names = {std::string()};
+  now.private_names.assign(names.begin(), names.end());
+}
+
+void LeaveOutEveryPod(const PulledPart& other, PulledPart& from) {
+  std::erase_if(from.entries, [&](const auto& one) {
+    if (!one.second.node_pods_accessible || !NeededCredentials(other, one.first)) return false;
+    const auto there = other.entries.find(one.first);
+    return there == other.entries.end() || !there->second.node_pods_accessible;
+  });
+}
 
 Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, const Clocks& now) {
   const auto when = [](const Proof& proof) { return std::tie(proof.proven, proof.pull_began); };

@@ -114,9 +114,19 @@ Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, const Cl
 bool MergeCredentials(Credentials& entries, std::string_view image_name,
                       const ImagePullCredentials& added, const Aging& aging);
 
+// Whether Secrets or service accounts are, or were, on record under the image name.
+bool NeededCredentials(const PulledPart& pulled, std::string_view image_name);
+// `now` takes the place of `was`, or loses credentials that `was` has: names under which that has,
+// or had, Secrets or service accounts stay private.
+void KeepPrivateNames(const PulledPart& was, PulledPart& now);
+// Leaves out what pulls without credentials proved under names for which `other` needed some: the
+// node's own credentials may have served them.
+void LeaveOutEveryPod(const PulledPart& other, PulledPart& from);
+
 // One row of two that turn out to be of one image, under `into`'s subject and handler. Neither may
 // have what was revoked. What both proved counts, unless their manifests differ (then the newer's)
-// or their guest platforms (then nothing). An operator's closing stays.
+// or their guest platforms (then nothing). Secrets stay where the other was pulled without. An
+// operator's closing stays.
 ImageRow Unite(ImageRow into, ImageRow other, const Aging& aging);
 
 }  // namespace waybill::internal

@@ -93,13 +93,27 @@ Proof FreshProof(const StoreTxn& txn, std::uint64_t began, const ProofTerms& ter
   return {TimeOfProof(txn), began, terms.checker, terms.good_until};
 }
 
+// No registry checked anything.
+Proof OfEveryPod(Proof proof) {
+  proof.checker = VerifiedBy::kNobody;
+  return proof;
+}
+
+// Whether what a pull without credentials proved must not count: Secrets or service accounts are,
+// or were, on record under the name, and the node's own credentials may have served the pull.
+bool MayBeTheNodes(const Images& images, const ImageRow& row, std::string_view image_name,
+                   const ProofTerms& terms) {
+  return images.learns_aliases() && !terms.node_had_no_credentials && row.pulled &&
+         NeededCredentials(*row.pulled, image_name);
+}
+
 // What the pull proved. One that began before the last truth may have been made with a Secret that
 // the truth did not have.
 ImagePullCredentials Proven(const StoreTxn& txn, const ImagePullCredentials& credentials,
                             std::uint64_t began, const ProofTerms& terms) {
   ImagePullCredentials proven = credentials;
   const Proof proof = FreshProof(txn, began, terms);
-  proven.node_pods_proof = proof;
+  proven.node_pods_proof = OfEveryPod(proof);
   for (ImagePullSecret& secret : proven.kubernetes_secrets) secret.proof = proof;
   for (auto& account : proven.kubernetes_service_accounts) account.proof = proof;
   if (txn.state().last_truth != 0 && began <= txn.state().last_truth) {
@@ -237,6 +251,15 @@ Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms&
   if (txn.state().unfinished != 0) TRY(LeaveOutRevoked(images, before));
   const Aging aging = AgingIn(txn);
   const auto& [ages, now] = aging;
+  // Of these what is stored stays, unless the image was gone.
+  Credentials stays;
+  std::erase_if(put, [&](const auto& one) {
+    const auto& [name, entry] = one;
+    if (!entry.node_pods_accessible || !MayBeTheNodes(images, before, name, terms)) return false;
+    const auto at = before.pulled->entries.find(name);
+    if (at != before.pulled->entries.end() && before.absent == 0) stays.insert(*at);
+    return true;
+  });
   for (auto& [name, entry] : put) {
     ImagePullCredentials stored;
     if (before.pulled) {
@@ -269,8 +292,9 @@ Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms&
     const bool still_open = stored.node_pods_accessible &&
                             policy.ProofCounts(name, of_node.checker) &&
                             !IsPastAge(of_node, ages.node_pods, now);
-    entry.node_pods_proof = still_open ? of_node : fresh;
+    entry.node_pods_proof = OfEveryPod(still_open ? of_node : fresh);
   }
+  put.merge(stays);
   return {};
 }
 
@@ -310,6 +334,7 @@ Result<void> RecordPulled(Images& images, InFlight& in_flight, const PulledImage
   // A proof that was forgotten must not outlive a later one (Better).
   if (txn.state().unfinished != 0) TRY(LeaveOutRevoked(images, row));
   const bool is_new = !row.pulled;
+  const bool may_be_nodes = MayBeTheNodes(images, row, pulled.image_name, pulled.terms);
   const bool was_absent = strict && row.absent != 0;
   // What came back is what this pull brought: what was proven, or known of its coming, counts no
   // more.
@@ -332,8 +357,10 @@ Result<void> RecordPulled(Images& images, InFlight& in_flight, const PulledImage
       return one;
     };
     TRY(CheckRowLimits(given(*pulled.credentials)));
+    ImagePullCredentials credentials = *pulled.credentials;
+    if (may_be_nodes) credentials.node_pods_accessible = false;
     const auto began = TRY(PullBegan(txn, pulled.image, pulled.runtime_handler, pulled.pull));
-    ImageRow proven = given(Proven(txn, *pulled.credentials, began, pulled.terms));
+    ImageRow proven = given(Proven(txn, credentials, began, pulled.terms));
     // Here already: what was forgotten since it began must not take the place of what was not.
     TRY(LeaveOutRevoked(images, proven));
     for (const auto& [name, entry] : proven.pulled->entries) {

@@ -255,9 +255,11 @@ Result<bool> LeaveOutRevoked(const Images& images, ImageRow& row) {
     of_image.push_back({RevocationKind::kImage, subject, row.runtime_handler});
   }
   const IsRevoked is_revoked(txn, of_image);
+  const PulledPart was = *row.pulled;
   const bool any = LeaveIf([&](const std::string&, const auto& one) { return !is_revoked(one); },
                            row.pulled->entries);
   if (!is_revoked.failed()) return is_revoked.failed().error();
+  if (any) KeepPrivateNames(was, *row.pulled);
   return any;
 }
 

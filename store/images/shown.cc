@@ -22,6 +22,7 @@ ImagePulledRecord RecordOf(const ImageRow& row, const Clocks& now, Timestamp clo
   record.image_ref = row.Ref();
   record.last_updated = pulled.last_updated;
   record.credential_mapping = pulled.entries;
+  record.private_names = pulled.private_names;
   record.stamp = row.stamp;
   record.runtime_handler = row.runtime_handler;
   record.manifest_digest = pulled.manifest_digest;

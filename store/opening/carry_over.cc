@@ -14,6 +14,7 @@
 #include "store/images/images.h"
 #include "store/images/open_pulls.h"
 #include "store/images/other_rows.h"
+#include "store/images/proofs.h"
 #include "store/images/pull_row.h"
 #include "store/images/revoked.h"
 #include "store/opening/restore_ranges.h"
@@ -75,7 +76,9 @@ class WhatOpens {
     if (!row.pulled || row.pulled->entries.empty()) return true;
     const bool has = keeps_credentials_ && there != nullptr && there->pulled &&
                      there->pulled->entries == row.pulled->entries;
+    const PulledPart was = *row.pulled;
     row.pulled->entries = has ? there->pulled->entries : decltype(row.pulled->entries)();
+    KeepPrivateNames(was, *row.pulled);
     return has;
   }
 
@@ -175,11 +178,13 @@ void KeepClosing(const ImageRow& there, const Clocks& now, ImageRow& row) {
     closes = closes || (kept.entries.empty() && old.entries.empty() && (other_word || no_guess));
     if (by == ClosedBy::kList && kept.closed_by != ClosedBy::kList) by = ClosedBy::kRestore;
   }
+  if (!is_new) KeepPrivateNames(old, *row.pulled);
   if (!closes) return;
   if (is_new) {
     row.ref = there.ref;
     if (!row.preloaded) row.absent = there.absent == 0 ? 0 : now.RanSeconds();
     row.pulled = PulledPart{.last_updated = old.last_updated, .guest_platform = old.guest_platform};
+    KeepPrivateNames(old, *row.pulled);
   }
   row.pulled->closed_because = old.closed_because;
   row.pulled->closed_by = by;

@@ -16,6 +16,7 @@
 #include "store/disk/key.h"
 #include "store/images/images.h"
 #include "store/images/other_rows.h"
+#include "store/images/proofs.h"
 #include "store/images/pull_row.h"
 #include "store/images/revoked.h"
 #include "waybill/limits.h"
@@ -255,6 +256,7 @@ Result<RuntimesReport> Fold(Images& images, const Chosen& chosen) {
     for (const std::string& alias : other.aliases) AddAlias(own, alias);
     own.pulled = PulledPart{.last_updated = updated,
                             .closed_by = by_operator ? ClosedBy::kOperator : ClosedBy::kNobody};
+    KeepPrivateNames(*other.pulled, *own.pulled);
     TRY(images.Put(std::move(own), Images::Confirms::kYes));
     if (folded.insert(other.subject).second) ++report.records_to_verify;
     ++report.records_collapsed;

@@ -161,10 +161,11 @@ ModelPolicy DrawPolicy(Draw& draw) {
 
 ProofTerms DrawTerms(Draw& draw, Timestamp now) {
   ProofTerms terms;
-  if (!draw.OneIn(3)) terms.checker = static_cast<VerifiedBy>(draw.Below(4));
+  if (!draw.OneIn(3)) terms.checker = static_cast<VerifiedBy>(draw.Below(5));
   if (draw.OneIn(6)) {
     terms.good_until = Timestamp{now.seconds + static_cast<std::int64_t>(draw.Below(400)) - 20, 0};
   }
+  terms.node_had_no_credentials = draw.OneIn(3);
   return terms;
 }
 

@@ -64,6 +64,7 @@ void History::PulledStep() {
       (credentials ? DescribeCredentials(*credentials) : "unknown") +
       (manifest ? " manifest " + manifest->digest + " " + FormatPlatform(manifest->platform) : "") +
       " checked by " + std::string(WordOf(terms.checker)) +
+      (terms.node_had_no_credentials ? ", the node had none" : "") +
       (terms.good_until ? " until " + std::to_string(terms.good_until->seconds) : ""));
   if (!Agree([&](const Model& model) { return model.MayEnd(image, handler); })) return;
   for (Side& side : sides_) {
@@ -105,7 +106,9 @@ void History::PutRecordStep() {
     record.platform = manifest->platform;
     record.guest_platform = manifest->platform;  // not the caller's to say
   }
-  Note("put " + DescribeRecord(record));
+  const ProofTerms terms = DrawTerms(draw_, clock_.Now());
+  Note("put " + DescribeRecord(record) +
+       (terms.node_had_no_credentials ? ", the node had none" : ""));
   const auto may_put = [&](const Model& model) {
     return model.Stored(record.runtime_handler) ||
            model.Find(record.image_ref, record.runtime_handler) != nullptr;
@@ -114,7 +117,7 @@ void History::PutRecordStep() {
   for (Side& side : sides_) {
     ImagePulledRecord put = record;
     put.runtime_handler = Named(side, record.runtime_handler);
-    ExpectTaken(side.store->PutRecord(put), side.model.Put(put), side);
+    ExpectTaken(side.store->PutRecord(put, terms), side.model.Put(put, terms), side);
   }
 }
 

@@ -18,7 +18,8 @@
 //   intent  image, handler, as: a name for the pull's ID
 //   pulled, failed   pull: such a name, or a number; entry: what the runtime lists for the image;
 //           goodFor: in how many seconds what it proves ends; checker: who checked it;
-//           how: "failed" (absent), "unknown", "nothingTransferred"
+//           nodeHadNone: the node had no credential for that registry; how: "failed" (absent),
+//           "unknown", "nothingTransferred"
 //   pull    an intent and a `pulled`
 //   cancel  image, handler: an intent, and a pull of which nobody knows how it ended
 //   manyPulls       count, how: pulls of as many images that end so
@@ -128,6 +129,10 @@ VerifiedBy CheckerOf(const json& line) {
   const std::string checker = StringOf(line, "checker");
   return checker.empty() ? VerifiedBy::kUnknown
                          : Valid(FromWord<VerifiedBy>(checker, "checker of a proof"));
+}
+
+ProofTerms TermsOf(const json& line) {
+  return {.checker = CheckerOf(line), .node_had_no_credentials = line.value("nodeHadNone", false)};
 }
 
 // One node under one set of rules.
@@ -240,7 +245,7 @@ class Node {
       return records;
     }
     if (op == "putRecord") {
-      return AsJson(store_->PutRecord(RecordOf(line, ref, handler), {.checker = CheckerOf(line)}));
+      return AsJson(store_->PutRecord(RecordOf(line, ref, handler), TermsOf(line)));
     }
     if (op == "deleteRecord") {
       return AsJson(store_->DeleteRecord({.image_ref = ref, .runtime_handler = handler}));
@@ -503,7 +508,7 @@ class Node {
                                        PlatformOf(line, "platform").value_or(Platform{})};
     }
     if (line.contains("entry")) result.image = ImageOf(line["entry"]);
-    result.terms.checker = CheckerOf(line);
+    result.terms = TermsOf(line);
     if (line.contains("goodFor")) {
       result.terms.good_until =
           Timestamp{clock_.Now().seconds + line["goodFor"].get<std::int64_t>(), 0};
@@ -745,8 +750,8 @@ class HistoryPlayer final : public Player {
                "lastUpdated", "credentialMapping", "handlers", "folder", "key", "content", "path",
                "apiVersion",
                // time, whole stores
-               "mapBytes", "seconds", "bootId", "to", "schema", "maxAge", "accountsMaxAge",
-               "nodePodsMaxAge", "goodFor", "firstStart", "ago",
+               "mapBytes", "seconds", "bootId", "to", "schema", "maxAge", "nodeHadNone",
+               "accountsMaxAge", "nodePodsMaxAge", "goodFor", "firstStart", "ago",
                // what is forgotten
                "namespace", "name", "uid", "hash", "serviceAccounts",
                // pods

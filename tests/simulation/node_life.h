@@ -74,6 +74,7 @@ class NodeLife {
     std::optional<FullName> name = {};
     std::optional<ContentIndex> content = {};  // that it would bring
     bool anonymous = false;                    // the registry wanted no credentials
+    bool by_node = false;                      // the node's own credential served it
     ProofTerms terms = {};
     Proof proof = {};  // that the registry was shown
     Step began = 0;
@@ -119,6 +120,7 @@ class NodeLife {
   static ImageCopy CopyOf(const Pull& pull);  // without the ref
   void StartPull(const Question& question);
   // Who checks what it shows, and until when that is good.
+  void DrawServed(Pull& pull, ContentIndex served, bool mirrored);
   void DrawTerms(Pull& pull, bool mirrored);
   void PlanEnd(const PullPointer& pull, Millis duration);
   void Done(const PullPointer& pull);

@@ -36,11 +36,7 @@ void NodeLife::StartPull(const Question& question) {
   DrawTerms(*pull, mirrored);
   if ((registries_reachable_ || mirrored) && pull->name) {
     const std::optional<ContentIndex> served = world_.Serve(*pull->name);
-    if (served &&
-        (mirrored || world_.MayPull(question.pod, *world_.Find(pull->name->repository)))) {
-      pull->content = served;
-      pull->anonymous = world_.Find(pull->name->repository)->is_public;
-    }
+    if (served) DrawServed(*pull, *served, mirrored);
   }
   ++figures_.pulls;
   if (recorded && !Broken(Breakage::kNoIntents)) {
@@ -66,6 +62,16 @@ void NodeLife::StartPull(const Question& question) {
   strange.policy = PullPolicy::kAlways;
   strange.is_hasty = draw_.OneIn(4);
   timeline_.After(Between(draw_, 0, duration), [this, strange] { Ask(strange); });
+}
+
+void NodeLife::DrawServed(Pull& pull, ContentIndex served, bool mirrored) {
+  const Repository& repository = *world_.Find(pull.name->repository);
+  const bool may_pull = mirrored || world_.MayPull(pull.question.pod, repository);
+  pull.by_node =
+      !may_pull && scenario_.percent_by_node > 0 && Percent(draw_, scenario_.percent_by_node);
+  if (!may_pull && !pull.by_node) return;
+  pull.content = served;
+  pull.anonymous = pull.by_node || repository.is_public;
 }
 
 void NodeLife::DrawTerms(Pull& pull, bool mirrored) {
@@ -213,13 +219,14 @@ void NodeLife::Succeed(const PullPointer& pull) {
     known_began = KnownBeginning(*pull);
     RecordSuccess(*pull, content);
   }
+  const CopyName name{std::string(*ImageName(pull->question.image)),
+                      std::string(pull->question.pod.runtime_handler)};
   Proof proof = pull->anonymous ? Proof{.anonymous = true} : pull->proof;
+  // The store surely knows that a pod needs a credential.
+  if (pull->by_node && truth_.IsPrivate(content, name)) proof = {};
   // It proved nothing.
   if (pull->terms.checker == VerifiedBy::kMirror) proof = {};
-  truth_.Proven(content,
-                {std::string(*ImageName(pull->question.image)),
-                 std::string(pull->question.pod.runtime_handler)},
-                proof, pull->began, known_began, NextStep(),
+  truth_.Proven(content, name, proof, pull->began, known_began, NextStep(),
                 pull->terms.good_until ? pull->terms.good_until->seconds : 0);
   EndWaits(pull->question.pod.tenant, content, pull->question.image);
   LogPull(*pull, "is recorded as " + runtime_.PullRef(content, *pull->name));
@@ -243,6 +250,7 @@ void NodeLife::RecordSuccess(const Pull& pull, ContentIndex content) {
   PullResult result;
   result.terms = pull.terms;
   if (Broken(Breakage::kMirrorsUntold)) result.terms.checker = VerifiedBy::kRegistry;
+  result.terms.node_had_no_credentials = Broken(Breakage::kNodeHadNone);
   if (Broken(Breakage::kEndsUntold)) result.terms.good_until.reset();
   if (names_pulls_) result.pull = pull.id;
   if (passes_entries_ && runtime_.Has(content)) result.image = runtime_.Entry(content);

@@ -60,6 +60,8 @@ struct Scenario {
   // Of pulls: an open mirror serves them, to whoever asks. Then only what the registry checked
   // counts.
   std::size_t percent_mirrored = 0;
+  // Of pulls that a registry refuses: the node's own credential serves them.
+  std::size_t percent_by_node = 0;
   std::size_t percent_ending = 0;  // of pulls: their credential ends by itself
   bool pods_wait = false;          // those that are not let in ask again and again
   bool reachable_half_the_time = false;
@@ -120,6 +122,7 @@ enum class Breakage {
   kQuietTooEarly,       // the runtime's leases are not seen
   kMirrorsUntold,       // what a mirror served passes for the registry's
   kEndsUntold,          // nobody says when a credential ends
+  kNodeHadNone,         // the caller says that the node had no credential
   kClosingsUntold,      // the store does not hear what an operator closes
   // Shuts out, and opens nothing.
   kMixedPullsProveNothing,  // a success beside a failure of the same string has no credentials

@@ -87,6 +87,10 @@ BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_a_mirror_asks_nobody) {
   CheckNoticed(Breakage::kEndsUntold, {"mirrors"});
 }
 
+BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_the_node_has_credentials) {
+  CheckNoticed(Breakage::kNodeHadNone, {"node-credentials"});
+}
+
 // What is not remembered opens when it comes back.
 BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_images_are_away) {
   constexpr bool kRemembers = true;

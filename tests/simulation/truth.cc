@@ -170,6 +170,8 @@ void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proo
     if (proof.account && !IsRevoked(&*proof.account, evidence, of, name, kind)) {
       AddCredential(proofs.accounts, *proof.account, evidence);
     }
+    const bool any = !proofs.secrets.empty() || !proofs.accounts.empty();
+    if (kind == Kind::kKnown && any) image.private_names.insert(name);
   };
   for (const ContentIndex one : AllOfIndex(content)) {
     prove(one, {began, clock_, counted_, now, good_until}, Kind::kTrue);
@@ -326,6 +328,7 @@ void Truth::SeenGone(const std::set<ContentIndex>& listed, Step token) {
       image.recorded = 0;
       // What was proven for it goes on counting when it comes back. It need not.
       image.known_proofs.clear();
+      image.private_names.clear();
     }
     if (image.pulled < token) {
       image.pulled = 0;
@@ -390,6 +393,7 @@ void Truth::Retagged(ContentIndex content) {
 void Truth::Forget(Image& image) {
   image.knowable = false;
   image.known_proofs.clear();
+  image.private_names.clear();
 }
 
 void Truth::Forgotten() {
@@ -438,6 +442,11 @@ bool Truth::HasVery(ContentIndex content, const CopyName& name,
   const auto& secrets = proofs->second.secrets;
   return std::any_of(secrets.begin(), secrets.end(),
                      [&](const auto& one) { return one.what == secret; });
+}
+
+bool Truth::IsPrivate(ContentIndex content, const CopyName& name) const {
+  const Image* const image = Find(content);
+  return image != nullptr && image->private_names.contains(name);
 }
 
 bool Truth::CameByHand(ContentIndex content) const {

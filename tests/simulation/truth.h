@@ -139,6 +139,8 @@ class Truth {
   bool MustKnow(ContentIndex content, const CopyName& name, const Proof& proof) const;
   // Whether this very Secret, as it is now, was proven.
   bool HasVery(ContentIndex content, const CopyName& name, const ImagePullSecret& secret) const;
+  // Whether a Secret or a service account is, or was, surely on record.
+  bool IsPrivate(ContentIndex content, const CopyName& name) const;
   bool CameByHand(ContentIndex content) const;
   // By an operator's word that holds.
   bool IsClosed(ContentIndex content) const;
@@ -192,6 +194,7 @@ class Truth {
     Step recorded = 0;    // the last record; 0: none
     std::map<CopyName, Proofs> proofs;
     std::map<CopyName, Proofs> known_proofs;  // of these, what was not lost
+    std::set<CopyName> private_names;         // had Secrets or service accounts in it
   };
   static void Forget(Image& image);
   bool Counts(const Evidence& evidence, std::chrono::seconds most, Kind kind) const;

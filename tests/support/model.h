@@ -184,7 +184,7 @@ class Model {
   void set_stamp(const CopyKey& copy, std::uint64_t stamp) { records_.at(copy).stamp = stamp; }
 
   // False: refused, and nothing changed.
-  bool Put(const ImagePulledRecord& record);
+  bool Put(const ImagePulledRecord& record, const ProofTerms& terms = {});
   void Delete(const std::string& ref, const std::string& handler = {});
   bool PutIntent(const KnownImage& image, const std::string& handler = {});
   void DeleteIntent(const KnownImage& image, const std::string& handler = {});
@@ -258,7 +258,10 @@ class Model {
   std::uint64_t PullOfNameBegan(const std::string& name, const std::string& stored) const;
   ImagePullCredentials Proven(ImagePullCredentials credentials, std::uint64_t began,
                               const ProofTerms& terms) const;
-  void GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) const;
+  void GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put,
+                  const ProofTerms& terms) const;
+  bool MayBeTheNodes(const ImagePulledRecord& before, const std::string& name,
+                     const ProofTerms& terms) const;
   void PutRevocation(const Revocation& revocation);
   template <typename T>
   bool IsForgotten(const T& credential, const ImagePulledRecord& of) const;
@@ -429,6 +432,7 @@ class Model {
   std::uint64_t writes_ = 0;
   bool counts_ = true;
   Records records_;
+  Records committed_;  // as the last write left them
   std::uint64_t last_number_ = 0;
   std::vector<ModelPull> pulls_;  // under kubelet rules at most one of an image and handler
   std::map<CopyKey, PreloadedImage> ledger_;  // by image and handler

@@ -163,6 +163,7 @@ std::string DescribeRecord(const ImagePulledRecord& record) {
   for (const auto& [name, credentials] : record.credential_mapping) {
     text += "; " + name + " " + DescribeCredentials(credentials);
   }
+  for (const std::string& name : record.private_names) text += "; private " + name;
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tests/support/model.h"
+#include "tests/support/model_proofs.h"
 
 namespace waybill::testing {
 
@@ -25,8 +26,8 @@ bool CouldGive(const KnownImage& pulled, const KnownImage& name) {
 }
 
 // One record, with the credentials of both; of one Secret the newer hash.
-ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord& older,
-                        const auto& merge) {
+ImagePulledRecord UniteProofs(const ImagePulledRecord& newer, const ImagePulledRecord& older,
+                              const auto& merge) {
   ImagePulledRecord one = newer;
   one.closed_by_list = newer.closed_by_list && older.closed_by_list;
   one.closed_by_operator = newer.closed_by_operator || older.closed_by_operator;
@@ -59,6 +60,28 @@ ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord&
     one.closed_because.clear();
     one.closed_by_list = false;
   }
+  return one;
+}
+
+// What was open to all gives way to Secrets that the other needed, or needs.
+ImagePulledRecord GivesWay(const ImagePulledRecord& record, const ImagePulledRecord& other) {
+  ImagePulledRecord left = record;
+  for (const auto& [name, entry] : record.credential_mapping) {
+    const auto there = other.credential_mapping.find(name);
+    const bool open_there =
+        there != other.credential_mapping.end() && there->second.node_pods_accessible;
+    if (entry.node_pods_accessible && IsPrivate(other, name) && !open_there) {
+      left.credential_mapping.erase(name);
+    }
+  }
+  return left;
+}
+
+ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord& older,
+                        const auto& merge) {
+  ImagePulledRecord one = UniteProofs(GivesWay(newer, older), GivesWay(older, newer), merge);
+  StaysPrivate(newer, one);
+  StaysPrivate(older, one);
   return one;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/support/model.h"
+#include "tests/support/model_proofs.h"
 
 namespace waybill::testing {
 
@@ -75,6 +76,8 @@ bool Model::Fold(const Chosen& chosen, Timestamp time, RuntimesReport& report) {
     const ImagePulledRecord before = is_new ? ImagePulledRecord() : own->second;
     ImagePulledRecord& record = records_[to];
     record = {};
+    StaysPrivate(before, record);
+    StaysPrivate(other, record);
     record.image_ref = is_new ? other.image_ref : before.image_ref;
     record.last_updated = std::max<std::optional<Timestamp>>(time, other.last_updated);
     record.last_updated = std::max(record.last_updated, before.last_updated);
@@ -206,7 +209,7 @@ void Model::DropOutdated(bool other_default, RuntimesReport& report) {
     } else if (!other_guest) {
       continue;
     }
-    record.credential_mapping.clear();
+    DropCredentials(record);
     record.manifest_digest.clear();
     record.platform.reset();
     record.guest_platform = GuestOf(copy.second);

@@ -3,7 +3,10 @@
 #ifndef WAYBILL_TESTS_SUPPORT_MODEL_PROOFS_H_
 #define WAYBILL_TESTS_SUPPORT_MODEL_PROOFS_H_
 
+#include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tests/support/model.h"
@@ -26,6 +29,35 @@ std::optional<Proof> FindProofOfMatch(const std::vector<ImagePullSecret>& stored
     if (may_by_coordinates && SameCoordinates(one, secret)) by_coordinates = one.proof;
   }
   return by_hash ? by_hash : by_coordinates;
+}
+
+inline bool HasCredentials(const ImagePulledRecord& record, const std::string& name) {
+  const auto at = record.credential_mapping.find(name);
+  return at != record.credential_mapping.end() &&
+         at->second.kubernetes_secrets.size() + at->second.kubernetes_service_accounts.size() > 0;
+}
+
+// Whether a pod needed a credential for it once: one was on record.
+inline bool IsPrivate(const ImagePulledRecord& record, const std::string& name) {
+  const auto& names = record.private_names;
+  return HasCredentials(record, name) || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// `now` comes after `was`: what was private stays so.
+inline void StaysPrivate(const ImagePulledRecord& was, ImagePulledRecord& now) {
+  std::set<std::string> names(now.private_names.begin(), now.private_names.end());
+  names.insert(was.private_names.begin(), was.private_names.end());
+  for (const auto& [name, entry] : was.credential_mapping) names.insert(name);
+  std::erase_if(names, [&](const std::string& name) {
+    return HasCredentials(now, name) || !(IsPrivate(was, name) || IsPrivate(now, name));
+  });
+  now.private_names.assign(names.begin(), names.end());
+}
+
+inline void DropCredentials(ImagePulledRecord& record) {
+  const ImagePulledRecord was = record;
+  record.credential_mapping.clear();
+  StaysPrivate(was, record);
 }
 
 }  // namespace waybill::testing

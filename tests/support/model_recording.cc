@@ -141,6 +141,11 @@ void Model::Written() {
   for (auto& [copy, record] : records_) {
     if (record.stamp > writes_) DropForgotten(record);
   }
+  for (auto& [copy, record] : records_) {
+    const auto was = committed_.find(copy);
+    if (was != committed_.end()) StaysPrivate(was->second, record);
+  }
+  committed_ = records_;
   Committed();
   if (counts_) ++writes_;
 }
@@ -246,12 +251,16 @@ bool Model::Pulled(const KnownImage& image, const std::string& returned,
   if (closed_) awaits_first_list_ = false;
   // Nobody can tell for which guest a handler that went away pulled.
   auto proven = Stored(handler) ? credentials : std::nullopt;
+  if (proven && records_.contains(copy) &&
+      MayBeTheNodes(records_.at(copy), *image.name, result.terms)) {
+    proven->node_pods_accessible = false;
+  }
   if (proven) proven = Proven(*proven, PullBegan(image, *stored, result.pull), result.terms);
   const bool is_new = !records_.contains(copy);
   if (closed_) ForgetAbsent(copy);
   ImagePulledRecord& record = records_[copy];
   // Of an image that was gone nothing counts that was proven then.
-  if (closed_ && record.absent_since) record.credential_mapping.clear();
+  if (closed_ && record.absent_since) DropCredentials(record);
   record.absent_since.reset();
   const ImagePulledRecord before = record;
   record.image_ref = ref;
@@ -266,7 +275,7 @@ bool Model::Pulled(const KnownImage& image, const std::string& returned,
       manifest && !record.manifest_digest.empty() && record.manifest_digest != manifest->digest;
   // Another image: what was proven for the old one says nothing about it.
   if (other_manifest || record.guest_platform != before.guest_platform) {
-    record.credential_mapping.clear();
+    DropCredentials(record);
     record.manifest_digest.clear();
     record.platform.reset();
   }
@@ -313,6 +322,12 @@ bool Model::Pulled(const KnownImage& image, const std::string& returned,
   }
   if (wrote) Written();
   return true;
+}
+
+// The node's own credentials may have served a pull that used none of a pod.
+bool Model::MayBeTheNodes(const ImagePulledRecord& before, const std::string& name,
+                          const ProofTerms& terms) const {
+  return closed_ && !terms.node_had_no_credentials && IsPrivate(before, name);
 }
 
 // Whether others of this image and handler are in flight still.
@@ -374,7 +389,7 @@ const ImagePulledRecord* Model::Find(const std::string& ref, const std::string& 
   return at == records_.end() ? nullptr : &at->second;
 }
 
-bool Model::Put(const ImagePulledRecord& record) {
+bool Model::Put(const ImagePulledRecord& record, const ProofTerms& terms) {
   const std::string& handler = record.runtime_handler;
   const auto stored = Stored(handler);
   // What is left of a handler that vanished may still be replaced.
@@ -391,7 +406,8 @@ bool Model::Put(const ImagePulledRecord& record) {
   put.runtime_handler = stored.value_or(handler);
   put.guest_platform = guest;
   if (closed_) LearnRef(record.image_ref, copy.second);
-  GiveProofs(before, put);
+  put.private_names.clear();
+  GiveProofs(before, put, terms);
   put.stamp = writes_ + 1;
   Written();
   for (const std::string& spelt : RefsOf(record.image_ref)) broken_refs_.erase(spelt);

@@ -211,6 +211,7 @@ ImagePullCredentials Model::Proven(ImagePullCredentials credentials, std::uint64
   const Proof proof{Timestamp{TimesNow().ages / kSecond, 0}, began, terms.checker,
                     terms.good_until};
   credentials.node_pods_proof = proof;
+  credentials.node_pods_proof.checker = VerifiedBy::kNobody;
   for (auto& secret : credentials.kubernetes_secrets) secret.proof = proof;
   for (auto& account : credentials.kubernetes_service_accounts) account.proof = proof;
   // It may have been made with what the truth did not have.
@@ -222,16 +223,28 @@ ImagePullCredentials Model::Proven(ImagePullCredentials credentials, std::uint64
 }
 
 // Of a record that is put whole.
-void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) const {
+void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put,
+                       const ProofTerms& terms) const {
   const auto better = [&](const Proof& a, const Proof& b) {
     return Better(a, b, ages_.credentials);
   };
-  for (auto& [name, entry] : put.credential_mapping) {
+  const auto given = put.credential_mapping;
+  for (const auto& [name, credentials] : given) {
+    ImagePullCredentials& entry = put.credential_mapping[name];
     ImagePullCredentials stored;
     if (before.credential_mapping.contains(name)) stored = before.credential_mapping.at(name);
     const std::uint64_t began = PullOfNameBegan(name, put.runtime_handler);
     Proof fresh;
-    if (began != 0) fresh = {Timestamp{TimesNow().ages / kSecond, 0}, began};
+    if (began != 0) {
+      fresh = {Timestamp{TimesNow().ages / kSecond, 0}, began, terms.checker, terms.good_until};
+    }
+    // A pull without credentials takes the place of none that a pod needed.
+    if (entry.node_pods_accessible && MayBeTheNodes(before, name, terms)) {
+      put.credential_mapping.erase(name);
+      const bool stays = before.credential_mapping.contains(name) && !before.absent_since;
+      if (stays) put.credential_mapping[name] = stored;
+      continue;
+    }
     const bool may_be_gone = last_truth_ != 0 && began <= last_truth_;
 
     const auto secret_counts = [&](const ImagePullSecret& one) {
@@ -271,6 +284,7 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) 
                             IsCheckedEnough(name, stored.node_pods_proof) &&
                             !IsPastAge(stored.node_pods_proof, ages_.node_pods);
     entry.node_pods_proof = still_open ? stored.node_pods_proof : fresh;
+    entry.node_pods_proof.checker = VerifiedBy::kNobody;
   }
 }
 
@@ -318,9 +332,12 @@ bool Model::IsHashForgotten(const std::string& hash) const {
 
 bool Model::DropForgotten(ImagePulledRecord& record) const {
   if (revocations_.empty()) return false;
-  return Drop(
+  const ImagePulledRecord was = record;
+  const bool any = Drop(
       record, [&](const auto& one) { return IsForgotten(one, record); },
       [&](const Proof& proof) { return IsImageForgotten(proof, record); });
+  StaysPrivate(was, record);
+  return any;
 }
 
 bool Model::DropForgottenOf(const CopyKey& copy, ImagePullCredentials& added) const {

@@ -17,7 +17,8 @@ std::vector<std::string> NamesOf(const ListedImage& image) {
 }
 
 bool SaysMoreThanVersionOne(const ImagePulledRecord& record) {
-  return !record.manifest_digest.empty() || record.platform || record.guest_platform;
+  return !record.manifest_digest.empty() || record.platform || record.guest_platform ||
+         !record.private_names.empty();
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const Ol
                (record.closed_by_operator || (remembers && !IsOver(record.absent_ran)))) {
       // What pulls proved of it goes in its time.
       if ((!remembers || IsOver(record.absent_ran)) && !record.credential_mapping.empty()) {
-        record.credential_mapping.clear();
+        DropCredentials(record);
         record.stamp = writes_ + 1;
         wrote = true;
       }
@@ -97,7 +98,7 @@ PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const Ol
       ImagePulledRecord& record = records_.at(*last);
       ++report.kept_without_credentials;
       if (!record.credential_mapping.empty()) {
-        record.credential_mapping.clear();
+        DropCredentials(record);
         record.stamp = writes_ + 1;
         wrote = true;
       }
@@ -116,7 +117,7 @@ PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const Ol
     report.removed += was_absent ? 0 : 1;
     if (goes && !was_absent && (stays || remembers)) {
       record.absent_since = AbsentFrom();
-      if (!remembers) record.credential_mapping.clear();
+      if (!remembers) DropCredentials(record);
       record.absent_ran = RanSeconds();
       record.stamp = writes_ + 1;
       // What comes back may be what the pull brought.
@@ -322,11 +323,13 @@ void Model::Down() {
   Fold([](const std::string&) { return true; }, std::max(now_, latest_), ignored);
   for (auto& [copy, record] : records_) {
     if (!SaysMoreThanVersionOne(record)) continue;
-    record.credential_mapping.clear();
+    DropCredentials(record);
     record.manifest_digest.clear();
     record.platform.reset();
     record.guest_platform.reset();
+    record.private_names.clear();
   }
+  committed_.clear();
   handlers_.clear();
   Written();
 }
@@ -351,8 +354,10 @@ void Model::KeepRecorded(const CopyKey& copy, const ImagePulledRecord& old) {
         closes || (none && (kept.closed_because.empty() != old.closed_because.empty() || is_guess));
     by_list = by_list && kept.closed_by_list;
   }
+  if (!is_new) StaysPrivate(old, at->second);
   if (!closes) return;
   ImagePulledRecord& kept = records_[own];
+  StaysPrivate(old, kept);
   if (is_new) {
     kept.image_ref = old.image_ref;
     kept.runtime_handler = stored;
@@ -399,6 +404,7 @@ void Model::KeepRefs(const Model& replaced) {
 std::uint64_t Model::Restore(const Model& backup) {
   const Model before_restore = *this;
   const auto replaced = std::move(records_);
+  committed_.clear();
   std::uint64_t without_credentials = 0;
   records_ = backup.records_;
   for (auto& [copy, record] : records_) {
@@ -411,7 +417,7 @@ std::uint64_t Model::Restore(const Model& backup) {
       record.credential_mapping = before->second.credential_mapping;  // proven when it says
       continue;
     }
-    record.credential_mapping.clear();
+    DropCredentials(record);
     ++without_credentials;
   }
   handlers_ = backup.handlers_;

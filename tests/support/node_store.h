@@ -63,6 +63,7 @@ class NodeStore : public waybill::NodeStore {
                  .credentials = credentials,
                  .details = {.verified_by = result.terms.checker,
                              .valid_until = result.terms.good_until,
+                             .node_had_no_credentials = result.terms.node_had_no_credentials,
                              .listed = result.image}};
     if (result.manifest) {
       call.details.manifest_digest = result.manifest->digest;

@@ -169,8 +169,11 @@ BOOST_AUTO_TEST_CASE(what_happens_while_credentials_are_fetched_opens_nothing) {
        },
        authenticate, std::nullopt, true},
       {"the record opens to all", Pod(kStranger),
-       [](ScratchStore& store) { store.Pull(kImage, kRef, NodeWide()); }, authenticate,
-       authenticate, true},
+       [](ScratchStore& store) {
+         Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, NodeWide(),
+                                       {.terms = {.node_had_no_credentials = true}}));
+       },
+       authenticate, authenticate, true},
       // The kubelet compares with what it read; the closed rules also with what is there now.
       {"the record loses them", Pod(kSecretA),
        [](ScratchStore& store) {

@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(a_registrys_proof_that_was_forgotten_stands_in_no_ones_way)
 
 BOOST_AUTO_TEST_CASE(terms_that_are_refused) {
   ScratchStore store(Mode::kStrict);
-  ExpectError(Pull(store, {.checker = static_cast<VerifiedBy>(4)}), ErrorCode::kInvalidArgument,
+  ExpectError(Pull(store, {.checker = static_cast<VerifiedBy>(5)}), ErrorCode::kInvalidArgument,
               "checker");
   for (const std::int64_t second :
        {std::int64_t{0}, std::int64_t{-1}, std::int64_t{253'402'300'800}}) {

@@ -136,6 +136,12 @@ func (m *ImagePullManager) pullOf(ctx context.Context, image string) int64 {
 // and so the image stays closed. If ctx does not come from [RecordPullIntent], and several pulls of
 // one string are under way, the one that ended counts as begun with the oldest: credentials that
 // were forgotten since stay forgotten.
+//
+// Under waybill.ModeStrict a pull that used no credential of a pod takes the place of no Secret or service
+// account that is, or was, on record. NodeHadNoCredentials stays false, since nothing here can know it: the
+// kubelet passes NodePodsAccessible both if its keyring had nothing and if the node's own credential served
+// (trackedToImagePullCreds), and what the runtime adds by its own configuration (containerd's registry.configs,
+// CRI-O's global_auth_file) never passes through the kubelet.
 func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRef string, credentials *kubeletconfig.ImagePullCredentials) {
 	logger := klog.FromContext(ctx)
 	pulled := waybill.EndPull{Image: image, ImageRef: imageRef, Pull: m.pullOf(ctx, image),

@@ -62,6 +62,26 @@ func TestAPullIsRecordedWithItsTerms(t *testing.T) {
 	}
 }
 
+// The node's own credential may have served it, so it opens nothing that a Secret opened, and no registry checked it.
+func TestAPullWithoutCredentialsTakesNoSecretsPlace(t *testing.T) {
+	for _, had := range []bool{false, true} {
+		store, manager := newManager(t, waybill.ModeStrict, &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:cc", pause)}})
+		manager.checker = func(string, string) waybill.VerifiedBy { return waybill.VerifiedByRegistry }
+		if had {
+			pullsAs(t, manager, trackedSecret("1", "secret"))
+		}
+		ctx, err := RecordPullIntent(klog.NewContext(t.Context(), logr.Discard()), manager, private)
+		must(t, err)
+		manager.RecordImagePulled(WithPulledCredential(ctx, manager, "", nil), private, privateID,
+			&kubeletconfig.ImagePullCredentials{NodePodsAccessible: true})
+		record := recordOf(t, store, privateID).Credentials["registry.example/a/app"]
+		same(t, "every pod may use it", record.EveryPod, !had)
+		if !had {
+			same(t, "who checked", record.EveryPodProof.VerifiedBy, waybill.VerifiedByNobody)
+		}
+	}
+}
+
 // As containerd reads it.
 func TestCheckersOf(t *testing.T) {
 	root := scratchDir(t)

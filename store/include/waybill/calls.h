@@ -92,6 +92,7 @@ struct Explain {
 struct PullDetails {
   VerifiedBy verified_by = VerifiedBy::kUnknown;
   std::optional<Timestamp> valid_until = {};  // of a token: its `exp`
+  bool node_had_no_credentials = false;       // as ProofTerms
   std::string manifest_digest = {};           // of an index, the one that was pulled
   std::optional<Platform> platform = {};
   std::optional<ListedImage> listed = {};  // the runtime's entry, for the image's aliases

@@ -71,6 +71,8 @@ enum class VerifiedBy : std::uint8_t {
   // credentials: then any Secret "proves" itself.
   kMirror = 2,
   kGuest = 3,  // the pull happened in the guest of a confidential container: nothing was proven
+  // The pull used no credentials of a pod, so no registry checked any. Set by the store.
+  kNobody = 4,
 };
 
 // What a caller says of the proof that a pull brought, beside that it succeeded.
@@ -79,6 +81,10 @@ struct ProofTerms {
   // Until when the credential is good by its own word: a token's `exp`, a credential provider's
   // cacheDuration. Its fraction of a second does not count. nullopt: it does not say.
   std::optional<Timestamp> good_until = {};
+  // Of a pull without credentials of a pod: the caller knows that neither the kubelet nor the
+  // runtime had one for that registry, since before the pull began. Only then may what it proved
+  // take the place of Secrets or service accounts that are, or were, on record.
+  bool node_had_no_credentials = false;
 };
 
 // When and by whom a credential was last proven. A match proves nothing: a credential that is
@@ -370,6 +376,9 @@ struct ImagePulledRecord {
   std::string image_ref = {};
   std::optional<Timestamp> last_updated = {};  // nullopt: the kubelet's `null`
   std::map<std::string, ImagePullCredentials> credential_mapping = {};
+  // Under which Secrets or service accounts were on record, and are not now, sorted: a pull without
+  // credentials does not open them. "": every name. Set by the store.
+  std::vector<std::string> private_names = {};
   std::uint64_t stamp = 0;           // the commit that wrote the record; set by the store
   std::string runtime_handler = {};  // whose copy it is; empty: the default's
   // Which manifest of an index was pulled, and its platform, if the caller passed them.
