@@ -1,7 +1,8 @@
 // Package kubelet lets a kubelet keep its image pull records and its pods' user namespaces in a
 // waybill store: adapters that satisfy the kubelet's own Go interfaces.
 //
-// The adapters are for Kubernetes 1.37 (v1.37.0) and 1.36, and with the build tag waybill_kubelet_1_35 for 1.35.
+// The adapters are for Kubernetes 1.37 (v1.37.0) and 1.36, and with the build tag waybill_kubelet_1_35 for 1.35;
+// the change compiles for 1.38, too (v1.38.0-beta.0).
 // They replace:
 //
 //	kubelet                                   here

@@ -15,12 +15,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	goversion "go/version"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -35,7 +38,11 @@ var tagsOf = map[string]string{
 	"1.35": "waybill_kubelet_1_35",
 	"1.36": "",
 	"1.37": "",
+	"1.38": "",
 }
+
+// goNeeded is what a go.mod, or Go itself, says of the Go that a module needs.
+var goNeeded = regexp.MustCompile(`(?m)(?:requires go (?:>|\\u003e)= |^go )([0-9.]+)`)
 
 func main() {
 	flag.Usage = func() {
@@ -135,9 +142,9 @@ type builder struct {
 
 // moduleJSON is what Go says of a module, and what its file Info says.
 type moduleJSON struct {
-	Version, Dir, Info string
-	Time               time.Time
-	Origin             struct{ Hash string }
+	Version, Dir, Info, GoMod string
+	Time                      time.Time
+	Origin                    struct{ Hash string }
 }
 
 // run returns what a command prints. It ignores the caller's settings for other builds.
@@ -215,8 +222,15 @@ func (b *builder) fetch(version string) error {
 		return err
 	}
 	out, err := b.run(fetcher, "go", "mod", "download", "-json", "k8s.io/kubernetes@"+version)
-	if err == nil {
-		err = json.Unmarshal(out, &b.kubernetes)
+	var said []byte
+	if err != nil {
+		said = []byte(err.Error())
+	} else if err = json.Unmarshal(out, &b.kubernetes); err == nil {
+		said, err = os.ReadFile(b.kubernetes.GoMod)
+	}
+	// Also where Go fetches a newer one by itself: this program reads the sources, too.
+	if needed := goNeeded.FindSubmatch(said); needed != nil && goversion.Compare("go"+string(needed[1]), runtime.Version()) > 0 {
+		return fmt.Errorf("%s needs Go %s, and this program was built with %s: run it with GOTOOLCHAIN=go%[2]s", version, needed[1], runtime.Version())
 	}
 	if err == nil {
 		out, err = os.ReadFile(b.kubernetes.Info)

@@ -82,14 +82,14 @@ var Replacements = map[string][]Replacement{
 			return nil, nil, nil, fmt.Errorf("failed to create image pull manager: %w", err)
 		}
 `},
-		{`		return nil, nil, fmt.Errorf("failed to initialize actuated state checkpoint: %w", err)
+		{`«		return nil, nil, fmt.Errorf("failed to initialize actuated state checkpoint: %w", err)
 	}
 
-	return kubeRuntimeManager, imageGCHooks, nil
-`, `		return nil, nil, nil, fmt.Errorf("failed to initialize actuated state checkpoint: %w", err)
+»	return kubeRuntimeManager, imageGCHooks, nil
+`, `«		return nil, nil, nil, fmt.Errorf("failed to initialize actuated state checkpoint: %w", err)
 	}
 
-	return kubeRuntimeManager, imageGCHooks, waybillStore, nil
+»	return kubeRuntimeManager, imageGCHooks, waybillStore, nil
 `},
 	},
 	// NewMainKubelet asks for the pool first, and takes the store.
