@@ -201,7 +201,7 @@ Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) 
   // A running kubelet may remember credentials that the store has forgotten, and write them with
   // its next record.
   life.believes_memory = !life.status.kubelet_ran_before ||
-                         (statistics.revocations == 0 && !life.options.store.ages.has_value());
+                         (statistics.revocations == 0 && !life.options.store.max_age.has_value());
   life.status.gap = life.gap || life.store->recovery_report().after_gap;
   return {};
 }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,22 +29,8 @@ void Describe(V& v, const TestParameters& x) {
   v.Optional("bootNs", x.boot_ns);
 }
 
-struct EvidenceParameters {
-  std::uint32_t grace = 0;
-  std::uint32_t window = 0;
-  std::uint32_t remember = 0;
-};
-
-template <typename V>
-void Describe(V& v, const EvidenceParameters& x) {
-  v("graceSeconds", x.grace);
-  v("windowSeconds", x.window);
-  v("rememberSeconds", x.remember);
-}
-
 struct OpenParameters {
   OpenOptions options;
-  std::optional<EvidenceParameters> evidence;
   TestParameters test;
 };
 
@@ -64,7 +49,6 @@ void Describe(V& v, const OpenParameters& x) {
   v.Optional("continuesPulls", x.options.continues_pulls);
   v.Optional("allowUntestedLmdb", x.options.allow_untested_lmdb);
   v.Optional("allowEmpty", x.options.allow_empty);
-  v("evidence", x.evidence);
   v.Flat(x.test);
 }
 
@@ -102,13 +86,6 @@ auto OptionsOf(std::string_view directory, std::string_view loss_marker, std::st
   read.options.loss_marker = loss_marker;
   if (read.test.manual_clock) {
     read.options.clocks = clock.Use(read.test.unix_ns, read.test.boot_ns);
-  }
-  if constexpr (requires { read.evidence; }) {
-    if (const auto& evidence = read.evidence) {
-      read.options.evidence = {.grace = std::chrono::seconds(evidence->grace),
-                               .window = std::chrono::seconds(evidence->window),
-                               .remember = std::chrono::seconds(evidence->remember)};
-    }
   }
   return std::move(read.options);
 }

@@ -92,10 +92,9 @@ Result<std::unique_ptr<Store>> Store::Open(OpenOptions options) {
     node.images_on_node = std::move(options.images);
     node.preloaded = std::move(options.preloaded);
     node.first_start = options.first_start_closes ? FirstStart::kClose : FirstStart::kPresume;
-    if (options.evidence) node.evidence = *options.evidence;
     node.evidence.short_names =
         settings.short_names_anywhere ? ShortNames::kAnywhere : ShortNames::kDockerHub;
-    node.ages = internal::AgesOf(settings);
+    node.max_age = internal::MaxAgeOf(settings);
     node.continues_pulls = options.continues_pulls;
     node.clock = options.clocks.wall;
     node.boot_clock = options.clocks.boot;

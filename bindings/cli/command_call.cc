@@ -5,7 +5,6 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/store_access.h"
-#include "bindings/cli/user_namespace_flags.h"
 #include "store/base/try.h"
 #include "store/for_the_command.h"
 #include "waybill/store.h"
@@ -34,7 +33,6 @@ class CallCall final : public StoreCall {
     store_.DeclareOptional(flags).TakesSetting();
     store_.DeclareWait(flags);
     short_names_.Declare(flags);
-    pool_.Declare(flags);
     flags.Excludes("--interface", {"NAME", "PARAMETERS"});
     flags.Needed({"NAME", "--interface"}, "--interface prints all calls");
   }
@@ -77,11 +75,7 @@ class CallCall final : public StoreCall {
       // What is not found may be the owner, or what the call is about.
       if (!is_absent(answer) || !is_absent(owner.Call(ListRuntimes()))) return answer;
     }
-    Opening how{.evidence = short_names_.options()};
-    if (name_.find("UserNamespace") != std::string::npos) {
-      const bool hands_out = name_.starts_with("Claim") || name_.starts_with("Assign");
-      how.user_namespaces = TRY(pool_.Read(hands_out));
-    }
+    const Opening how{.evidence = short_names_.options()};
     const auto call = [&](NodeStore& store) { return store.CallJson(name_, parameters_); };
     const bool changes = door::IsServed(name_) && !door::OnlyReads(name_);
     return changes ? WithStore(OwnStore(store_, how), call)
@@ -92,7 +86,6 @@ class CallCall final : public StoreCall {
   std::string parameters_ = "{}";
   bool interface_ = false;
   ShortNamesFlag short_names_;
-  UserNamespaceFlags pool_;
 };
 
 }  // namespace

@@ -73,7 +73,7 @@ class GuardCall final : public Call {
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "an installer's list of the images that it loaded, for a new store");
     short_names_.Declare(flags);
-    DeclareMaxAge(flags, &ages_);
+    DeclareMaxAge(flags, &max_age_);
     user_namespaces_.Declare(flags);
     kubelet_config.TakesSetting({.unless = {"--status"}, .beside_excluded = true});
     flags.Excludes("--status", {"--once", "--wait-runtime", "--allow-no-runtime", "--list-every",
@@ -216,7 +216,7 @@ class GuardCall final : public Call {
       options.store.preloaded = TRY(ReadPreloadedList(*preloaded_));
     }
     options.store.evidence = short_names_.options();
-    options.store.ages = ages_;
+    options.store.max_age = max_age_;
     if (trace_) options.store.trace.path = std::filesystem::absolute(*trace_);
     options.store.user_namespaces = TRY(user_namespaces_.Read());
     options.needs_runtime = !allow_no_runtime_;
@@ -355,7 +355,7 @@ class GuardCall final : public Call {
   FirstStart first_start_ = FirstStart::kPresume;
   std::optional<std::string> preloaded_;
   ShortNamesFlag short_names_;
-  std::optional<AgeLimits> ages_;
+  std::optional<std::chrono::seconds> max_age_;
   UserNamespaceFlags user_namespaces_;
 };
 

@@ -4,7 +4,6 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/store_access.h"
-#include "bindings/cli/user_namespace_flags.h"
 #include "store/base/metrics.h"
 #include "store/base/try.h"
 
@@ -34,20 +33,15 @@ Json SeriesJson(const MetricFamily& family) {
 
 class MetricsCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override {
-    store_.Declare(flags);
-    pool_.Declare(flags);
-  }
+  void Declare(Flags& flags) override { store_.Declare(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    auto pool = TRY(pool_.Read());
-    auto got =
-        TRY(WithStore(ObserveStore(store_, {.user_namespaces = pool}), [](const NodeStore& store) {
-          // Where the store can't be read, this says why.
-          auto statistics = store.GetStatistics();
-          using Families = Result<std::vector<MetricFamily>>;
-          return statistics ? Families(store.GetMetrics()) : Families(statistics.error());
-        }));
+    auto got = TRY(WithStore(ObserveStore(store_), [](const NodeStore& store) {
+      // Where the store can't be read, this says why.
+      auto statistics = store.GetStatistics();
+      using Families = Result<std::vector<MetricFamily>>;
+      return statistics ? Families(store.GetMetrics()) : Families(statistics.error());
+    }));
     if (!out.json()) {
       out.WriteRaw(ToPrometheusText(got));
       return ExitCode::kYes;
@@ -57,9 +51,6 @@ class MetricsCall final : public StoreCall {
     out.WriteJson(json);
     return ExitCode::kYes;
   }
-
- private:
-  UserNamespaceFlags pool_;
 };
 
 }  // namespace
@@ -71,7 +62,7 @@ Command MetricsCommand() {
       .summary = "write metrics as Prometheus text",
       .notes =
           R"(As the store knows them: counters, and what is under the kubelet's names, are in the
-memory of the process that owns the store. Ranges of host IDs are those of the pool.)",
+memory of the process that owns the store. Ranges of host IDs are those of the owner's pool.)",
       .examples = R"(waybill metrics > waybill.prom.new && mv waybill.prom.new waybill.prom)",
       .call = New<MetricsCall>};
 }

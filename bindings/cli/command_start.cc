@@ -212,7 +212,7 @@ class StartCall final : public StoreCall {
                  "go on without what the disk refuses to read", kSeldom);
     policy_.Declare(flags);
     short_names_.Declare(flags);
-    DeclareMaxAge(flags, &ages_);
+    DeclareMaxAge(flags, &max_age_);
     user_namespaces_.Declare(flags);
     flags.Choice("--rules", &rules_, "strict|kubelet",
                  "strict (default), or exactly what the kubelet answers", Word<Mode>("mode"),
@@ -427,7 +427,7 @@ class StartCall final : public StoreCall {
     }
     if (trace_ && !dry_run_in_) options.trace.path = std::filesystem::absolute(*trace_);
     options.evidence = short_names_.options();
-    options.ages = ages_;
+    options.max_age = max_age_;
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
     options.migrate = !no_migrate_;
     if (options.map_bytes != 0) {
@@ -512,7 +512,7 @@ class StartCall final : public StoreCall {
   UserNamespaceFlags user_namespaces_;
   std::optional<std::string> kubelet_directory_;
   ShortNamesFlag short_names_;
-  std::optional<AgeLimits> ages_;
+  std::optional<std::chrono::seconds> max_age_;
   ImagesFlags images_;
   std::optional<std::string> preloaded_;
   std::optional<std::string> dry_run_in_;

@@ -11,7 +11,6 @@
 #include "bindings/cli/parse.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
-#include "bindings/cli/user_namespace_flags.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -61,16 +60,14 @@ class UsernsGetCall final : public StoreCall {
     runtime_.Declare(flags);
     flags.Value("--length", &request_.length, "N", "refuse a range of another length",
                 Number{0, std::numeric_limits<std::uint32_t>::max()});
-    pool_.Declare(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
     request_.pod_uid = pod_;
     request_.runtime_handler = runtime_.handler();
-    const auto pool = TRY(pool_.Read());
-    const auto given =
-        TRY(WithStore(OwnStore(store_, {.user_namespaces = pool}),
-                      [&](NodeStore& store) { return store.GetOrCreateUserNamespace(request_); }));
+    const auto given = TRY(WithStore(OwnStore(store_), [&](NodeStore& store) {
+      return store.GetOrCreateUserNamespace(request_);
+    }));
     WriteUserNamespace(given, out);
     return ExitCode::kYes;
   }
@@ -79,7 +76,6 @@ class UsernsGetCall final : public StoreCall {
   std::string pod_;
   UserNamespaceRequest request_{.host_users = false};
   RuntimeFlag runtime_;
-  UserNamespaceFlags pool_;
 };
 
 class UsernsReleaseCall final : public StoreCall {
@@ -170,13 +166,11 @@ class UsernsAdoptCall final : public StoreCall {
     DeclarePod(flags, &pod_);
     flags.Positional("FIRST", &first_, "the pod's first host ID", Number()).Required(form);
     flags.Positional("LENGTH", &length_, "how many it has", Number()).Required(form);
-    pool_.Declare(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
-    const auto pool = TRY(pool_.Read());
-    const auto mapping = TRY(WithWriter(
-        Writer::Open(store_, {.user_namespaces = pool}), [&](Writer& writer) -> Result<PodMapping> {
+    const auto mapping =
+        TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<PodMapping> {
           TRY(writer.Call(
               AssignUserNamespace{.pod_uid = pod_, .host_id = first_, .length = length_}));
           return writer.store().GetUserNamespace(pod_);
@@ -188,7 +182,6 @@ class UsernsAdoptCall final : public StoreCall {
   }
 
  private:
-  UserNamespaceFlags pool_;
   std::string pod_;
   std::uint64_t first_ = 0;
   std::uint64_t length_ = 0;
@@ -227,14 +220,10 @@ void WriteHeld(const std::vector<QuarantinedPod>& held, Output& out) {
 
 class UsernsListCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override {
-    store_.DeclareToWrite(flags);
-    pool_.Declare(flags);
-  }
+  void Declare(Flags& flags) override { store_.DeclareToWrite(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    const auto pool = TRY(pool_.Read(false));
-    auto store = TRY(ObserveStore(store_, {.user_namespaces = pool}));
+    auto store = TRY(ObserveStore(store_));
     const auto list = store->Call(ListUserNamespaces());
     if (!list) return list.error();
     TRY(store->Close());
@@ -243,22 +232,14 @@ class UsernsListCall final : public StoreCall {
     out.WriteJson(JsonOf(*list));
     return ExitCode::kYes;
   }
-
- private:
-  UserNamespaceFlags pool_;
 };
 
 class UsernsPoolCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override {
-    store_.DeclareToWrite(flags);
-    pool_.Declare(flags);
-  }
+  void Declare(Flags& flags) override { store_.DeclareToWrite(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    const auto pool = TRY(pool_.Read());
-    auto statistics = TRY(WithStore(ObserveStore(store_, {.user_namespaces = pool}),
-                                    &NodeStore::GetUserNamespaceStatistics));
+    auto statistics = TRY(WithStore(ObserveStore(store_), &NodeStore::GetUserNamespaceStatistics));
     const PoolUse& s = statistics;
     const bool available = s.enabled && s.refused_because.empty() && s.free > 0;
     auto fields = FieldsOf(s,
@@ -275,9 +256,6 @@ class UsernsPoolCall final : public StoreCall {
     out.WriteFields(fields);
     return available ? ExitCode::kYes : ExitCode::kNo;
   }
-
- private:
-  UserNamespaceFlags pool_;
 };
 
 struct IdOwner {

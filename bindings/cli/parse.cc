@@ -328,17 +328,17 @@ void DeclareFirstStart(Flags& flags, FirstStart* target) {
                Word<FirstStart>("first start"), kTakesSetting);
 }
 
-void DeclareMaxAge(Flags& flags, std::optional<AgeLimits>* target) {
-  const auto parse = [](std::string_view flag, std::string_view text) -> Result<AgeLimits> {
-    AgeLimits limits;
-    limits.credentials = TRY(ParseDuration(flag, text));
-    if (limits.credentials.count() != 0 && limits.credentials < kMinAge) {
+void DeclareMaxAge(Flags& flags, std::optional<std::chrono::seconds>* target) {
+  const auto parse = [](std::string_view flag,
+                        std::string_view text) -> Result<std::chrono::seconds> {
+    const std::chrono::seconds age = TRY(ParseDuration(flag, text));
+    if (age.count() != 0 && age < kMinAge) {
       return BadFlag(flag, fmt::format("the least is {} seconds", kMinAge.count()));
     }
-    return limits;
+    return age;
   };
   flags.Value("--max-age", target, "TIME",
-              "how long a proven credential opens images: 60s to 365d, or 0, for ever\n"
+              "how long a proof opens images, of whatever kind: 60s to 365d, or 0, for ever\n"
               "(default). The store remembers it",
               parse, kSeldom | kTakesSetting);
 }

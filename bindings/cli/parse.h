@@ -118,7 +118,7 @@ struct ShortNamesFlag {
 void DeclareFirstStart(Flags& flags, FirstStart* target);
 
 // --max-age. nullopt: it was not given.
-void DeclareMaxAge(Flags& flags, std::optional<AgeLimits>* target);
+void DeclareMaxAge(Flags& flags, std::optional<std::chrono::seconds>* target);
 
 // --runtime: which handler's copy of an image is meant.
 struct RuntimeFlag {

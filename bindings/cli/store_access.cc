@@ -42,7 +42,6 @@ Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Openi
                                          .evidence = how.evidence,
                                          .continues_pulls = true,
                                          .chooses = false,
-                                         .user_namespaces = how.user_namespaces,
                                          .migrate = false}));
   if (!store) return store;
   WarnOfCopy(**store, flags.store);
@@ -86,7 +85,6 @@ Result<std::unique_ptr<NodeStore>> OwnStore(const StoreFlags& flags, const Openi
 
 Result<std::unique_ptr<NodeStore>> ObserveStore(const StoreFlags& flags, const Opening& how) {
   ObserveOptions options = {.directory = flags.store,
-                            .user_namespaces = how.user_namespaces,
                             .short_names = how.evidence.short_names,
                             .shows_all_proofs = how.shows_any_age,
                             .needs_slot = false};

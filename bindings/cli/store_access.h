@@ -84,7 +84,6 @@ std::invoke_result_t<Attempt> WhileOwned(const StoreFlags& flags, const Attempt&
 
 // What a store is opened with beside StoreFlags.
 struct Opening {
-  UserNamespaceOptions user_namespaces = {};
   EvidenceOptions evidence = {};
   const ShortNamesFlag* short_names = nullptr;  // the flag that set it, if the command has one
   // For a command that only shows content by which nobody decides: it also shows a store that may

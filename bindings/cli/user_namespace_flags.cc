@@ -72,11 +72,10 @@ void UserNamespaceFlags::Declare(Flags& flags) {
   flags.Needs("--subgids", {"--subuids"}, both);
 }
 
-Result<UserNamespaceOptions> UserNamespaceFlags::Read(bool hands_out) const {
+Result<UserNamespaceOptions> UserNamespaceFlags::Read() const {
   if (off_) return UserNamespaceOptions{.enabled = false};
-  const std::uint64_t max_pods = hands_out ? max_pods_ : 0;
   if (pool_) {
-    const IdPool pool{pool_->first_id, pool_->id_count, ids_per_pod_, max_pods};
+    const IdPool pool{pool_->first_id, pool_->id_count, ids_per_pod_, max_pods_};
     TRY(CheckIdPool(pool));
     return UserNamespaceOptions{.pool = pool};
   }
@@ -89,7 +88,7 @@ Result<UserNamespaceOptions> UserNamespaceFlags::Read(bool hands_out) const {
   } else {
     ids = TRY(FindSubordinateIds());
   }
-  const auto pool = TRY(PoolOfSubordinateIds(ids, ids_per_pod_, max_pods));
+  const auto pool = TRY(PoolOfSubordinateIds(ids, ids_per_pod_, max_pods_));
   return UserNamespaceOptions{.pool = pool};
 }
 

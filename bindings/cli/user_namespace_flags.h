@@ -21,9 +21,8 @@ namespace waybill::cli {
 class UserNamespaceFlags {
  public:
   void Declare(Flags& flags);
-  // Reads the files, or runs getsubids: call it last. If nothing is handed out by them, the pool
-  // need not be enough for --max-pods.
-  Result<UserNamespaceOptions> Read(bool hands_out = true) const;
+  // Reads the files, or runs getsubids: call it last.
+  Result<UserNamespaceOptions> Read() const;
 
  private:
   // Of --pool: without the sizes.

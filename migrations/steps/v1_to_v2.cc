@@ -18,6 +18,7 @@
 #include "store/base/try.h"
 #include "store/images/images.h"
 #include "store/images/other_rows.h"
+#include "store/images/proofs.h"
 #include "store/images/pull_row.h"
 #include "store/images/revoked.h"
 #include "store/runtimes/runtime_handlers.h"
@@ -31,7 +32,7 @@ Result<void> Up(StepRun&) { return {}; }
 
 bool SaysMoreThanV1(const ImageRow& row) {
   return row.pulled && (!row.pulled->manifest_digest.empty() || row.pulled->platform ||
-                        row.pulled->guest_platform || !row.pulled->private_names.empty());
+                        row.pulled->guest_platform);
 }
 
 // Leaves of a value what version 1 can hold.
@@ -40,11 +41,12 @@ Result<void> LeaveToV1(Table table, std::vector<std::uint8_t>& payload) {
   auto row = DecodeImage(payload);
   if (!row) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
   if (!SaysMoreThanV1(*row)) return {};
+  const PulledPart was = *row->pulled;
   row->pulled->entries.clear();
+  KeepPrivateNames(was, *row->pulled);
   row->pulled->manifest_digest.clear();
   row->pulled->platform.reset();
   row->pulled->guest_platform.reset();
-  row->pulled->private_names.clear();
   payload = TRY(EncodeImage(*row));
   return {};
 }
@@ -120,8 +122,8 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     return true;
   }));
   if (manifests > 0) {
-    losses.push_back("the manifest, guest platform or former credentials of " +
-                     HowMany(manifests, "image") + " of the default handler: to be verified again");
+    losses.push_back("the manifest or guest platform of " + HowMany(manifests, "image") +
+                     " of the default handler: to be verified again");
   }
   auto handlers = TRY(ReadRuntimeHandlers(txn));
   for (const RuntimeHandler& handler : handlers) {

@@ -68,36 +68,25 @@ struct TraceOptions {
   std::chrono::milliseconds written_within{5000};
 };
 
-// How long a proof counts. Past the limit a matching credential gives "pull", kProofTooOld, until a
-// pull proves it again. A credential whose time of proof is unknown (Proof) is past every limit. 0:
-// for ever; otherwise kMinAge to kMaxAge. The store remembers the limits that an owner gave last.
-// Age goes on with the time that the node ran (CLOCK_BOOTTIME) or with the wall clock, whichever is
-// more: a clock that jumps ahead makes what was proven before older by that jump, and nothing
-// younger when it is put right.
-struct AgeLimits {
-  std::chrono::seconds credentials{0};  // Secrets and service accounts
-  // A shorter one for service accounts, whose tokens live an hour. 0: as `credentials`.
-  std::chrono::seconds service_accounts{0};
-  std::chrono::seconds node_pods{0};  // for images that were pulled without credentials
-  // How long the node must run (CLOCK_BOOTTIME, summed up over boots) before a revocation can end:
-  // 1 day to kMaxAge. It ends when the store is then opened as a restart, and no kubelet that ran
-  // when it was made can still run: the machine booted since, or NodeStore::NoteKubeletBegan was
-  // told of a later one. It is kept longer while the kubelet's directory, if the opening names one,
-  // has a record with what was forgotten, or can't be read or synced; while backup/ holds an older
-  // backup, a pull that began before it is open, or records still hold it. A revocation
-  // of a hash is also kept while any record has a Secret, which may be rotated to that hash.
-  std::chrono::seconds revocations{std::chrono::hours(24 * 30)};
-
-  friend bool operator==(const AgeLimits&, const AgeLimits&) = default;
+// The spans are constants; only tests and recorded histories change them.
+struct EvidenceOptions {
+  // How long a pull stays unresolved after it ended, by CLOCK_BOOTTIME, to the token of a complete
+  // list: after a failure that the runtime reported; after an unknown end, which a reboot ends too.
+  std::chrono::seconds grace{120};
+  std::chrono::seconds window{7200};
+  ShortNames short_names = ShortNames::kAnywhere;
+  // How long what was known of an image that is gone is retained, in time that the node ran. 0: not
+  // at all.
+  std::chrono::seconds remember{30 * 24 * 3600};
 };
 
+// Bounds of NodeStoreOptions::max_age.
 inline constexpr std::chrono::seconds kMinAge{60};
-
 inline constexpr std::chrono::seconds kMaxAge{std::chrono::hours(24 * 3650)};
 
 // What a first start makes of images that have neither record nor open pull. Nobody can tell
-// whether a kubelet pulled them before it kept records (KEP-2535, "What happens if we reenable the
-// feature").
+// whether a kubelet pulled them before it kept records (KEP-2535, "What happens if we reenable
+// the feature").
 enum class FirstStart : std::uint8_t {
   kPresume,  // they enter the ledger as presumed: open, as a kubelet presumes
   kClose,    // they get records without credentials, as after a gap
@@ -111,40 +100,53 @@ struct UserNamespaceOptions {
 };
 
 struct NodeStoreOptions {
-  // The store's own directory. If it is missing, create_if_missing makes it (0700); its parent must
-  // exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
-  // group- nor world-writable. A store is made only in a directory that holds nothing except
-  // remains of a store or the lost+found of a file system, and never in kubelet_directory itself:
-  // otherwise kUnsafePath.
+  // The store's own directory. If it is missing, create_if_missing makes it (0700); its parent
+  // must exist. An existing one must be a directory, not a symlink, owned by the caller, and
+  // neither group- nor world-writable. A store is made only in a directory that holds nothing
+  // except remains of a store or the lost+found of a file system, and never in kubelet_directory
+  // itself: otherwise kUnsafePath.
   std::filesystem::path directory = {};
   bool create_if_missing = true;
   Witness witness;
-  // Opening reads the witness, but neither makes nor writes it: for trying an opening on a copy of
-  // a store.
+  // Opening reads the witness, but neither makes nor writes it: for trying an opening on a copy
+  // of a store.
   bool leaves_witness = false;
   Mode rules = Mode::kStrict;
   VerificationPolicy policy = {};
   // The runtime's complete list of images. nullopt: unknown. Mode::kKubelet replays dangling
-  // intents against it. Mode::kStrict judges its images (ClassifyImages). Since it has no token, it
-  // removes nothing, settles nothing and enters nothing in the ledger, except at a first start:
-  // since the store was made or came up from an older schema, no list was judged, no pull began and
-  // no record was removed.
+  // intents against it. Mode::kStrict judges its images (ClassifyImages). Since it has no token,
+  // it removes nothing, settles nothing and enters nothing in the ledger, except at a first
+  // start: since the store was made or came up from an older schema, no list was judged, no pull
+  // began and no record was removed.
   std::optional<std::vector<ListedImage>> images_on_node = std::nullopt;
-  // An operator's or installer's list of preloaded images; an entry without an ID names its image.
-  // At a first start, the images of the first complete list that it names enter the ledger before
-  // anything is judged, unless they have a record or are in quarantine. Ignored later, since it
-  // does not say when an image came.
+  // An operator's or installer's list of preloaded images; an entry without an ID names its
+  // image. At a first start, the images of the first complete list that it names enter the ledger
+  // before anything is judged, unless they have a record or are in quarantine. Ignored later,
+  // since it does not say when an image came.
   std::optional<std::vector<ListedImage>> preloaded = std::nullopt;
-  // What becomes of the other images without a record on that first complete list: see FirstStart.
-  // Mode::kKubelet ignores it. A store that came up from a schema without a ledger has a first
-  // start, too.
+  // What becomes of the other images without a record on that first complete list: see
+  // FirstStart. Mode::kKubelet ignores it. A store that came up from a schema without a ledger
+  // has a first start, too.
   FirstStart first_start = FirstStart::kPresume;
   EvidenceOptions evidence = {};
-  // How long proofs count and revocations are kept. The store remembers both. nullopt: as
-  // remembered. Out of range: kInvalidArgument.
-  std::optional<AgeLimits> ages = std::nullopt;
-  // This process continues the pulls of the one before it, as commands do that begin and end a pull
-  // in two processes. Otherwise pulls that were left running count as ended with an unknown
+  // How long a proof counts, of whatever kind. Past it a matching credential gives "pull",
+  // kProofTooOld, until a pull proves it again. What was proven at an unknown time (Proof) is
+  // past every age. 0: for ever; otherwise kMinAge to kMaxAge, else kInvalidArgument. nullopt: as
+  // the store remembers. Age goes on with the time that the node ran (CLOCK_BOOTTIME) or with the
+  // wall clock, whichever is more: a clock that jumps ahead makes what was proven before older by
+  // that jump, and nothing younger when it is put right.
+  std::optional<std::chrono::seconds> max_age = std::nullopt;
+  // How long the node must run (CLOCK_BOOTTIME, summed up over boots) before a revocation can
+  // end; only tests change it. It ends when the store is then opened as a restart, and no kubelet
+  // that ran when it was made can still run: the machine booted since, or
+  // NodeStore::NoteKubeletBegan was told of a later one. It is kept longer while the kubelet's
+  // directory, if the opening names one, has a record with what was forgotten, or can't be read
+  // or synced; while backup/ holds an older backup, a pull that began before it is open, or
+  // records still hold it. A revocation of a hash is also kept while any record has a Secret,
+  // which may be rotated to that hash.
+  std::chrono::seconds revocations_kept{std::chrono::hours(24 * 30)};
+  // This process continues the pulls of the one before it, as commands do that begin and end a
+  // pull in two processes. Otherwise pulls that were left running count as ended with an unknown
   // outcome.
   bool continues_pulls = false;
   // Whether rules, policy, pool and short names become the store's. False: a command that owns it
@@ -160,14 +162,14 @@ struct NodeStoreOptions {
   bool allow_empty = false;
   // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
   std::filesystem::path kubelet_directory = {};
-  // Where the kubelet's files are if kubelet_directory is empty. A revocation ends only when all of
-  // its records can be read, and none has the credential. Empty: where the witness is.
+  // Where the kubelet's files are if kubelet_directory is empty. A revocation ends only when all
+  // of its records can be read, and none has the credential. Empty: where the witness is.
   std::filesystem::path kubelet_files = {};
   // Counts the files of the import. If it stops the import, the files taken so far are kept, and
   // the next import goes on from there.
   Progress import_progress = {};
-  // After a gap each image in images_on_node without a record gets one without credentials, and the
-  // report names it; without that list the store turns distrustful.
+  // After a gap each image in images_on_node without a record gets one without credentials, and
+  // the report names it; without that list the store turns distrustful.
   Gap gap = Gap::kDetect;
   // The node's runtime handlers, which replace those in the store. nullopt: unchanged.
   std::optional<std::vector<RuntimeHandler>> runtime_handlers = std::nullopt;
@@ -180,20 +182,20 @@ struct NodeStoreOptions {
   // Whether a store of an older schema is taken to the newest, after a backup (Migrate in
   // maintenance.h). If false, opening such a store fails with kOlderSchema and changes nothing.
   bool migrate = true;
-  // A read error of the disk stops opening with kIo, and nothing is changed: trying again may help.
-  // If the error persists, this option opens the store anyway. Unreadable parts of data.mdb count
-  // as damaged, so the store is rebuilt from the rest and turns distrustful. An unreadable file of
-  // the kubelet closes its image (a quarantine entry), and a pod with an unreadable userns file is
-  // held.
+  // A read error of the disk stops opening with kIo, and nothing is changed: trying again may
+  // help. If the error persists, this option opens the store anyway. Unreadable parts of data.mdb
+  // count as damaged, so the store is rebuilt from the rest and turns distrustful. An unreadable
+  // file of the kubelet closes its image (a quarantine entry), and a pod with an unreadable
+  // userns file is held.
   bool skip_unreadable = false;
-  // Counts the values of the migration. If it stops the migration, the store is as before the step
-  // (kInterrupted).
+  // Counts the values of the migration. If it stops the migration, the store is as before the
+  // step (kInterrupted).
   Progress migration_progress = {};
   Clock clock = SystemClock;
   // Commits flush the disk twice, as LMDB does by itself. Otherwise they flush once where that is
-  // safe: on ext2 to ext4, xfs and tmpfs, without DAX, if the boot is known; the first commit after
-  // an opening or after a change that was given up flushes twice. What is acknowledged is on the
-  // disk either way. One flush has one weakness: if the power fails within 200 ms of an
+  // safe: on ext2 to ext4, xfs and tmpfs, without DAX, if the boot is known; the first commit
+  // after an opening or after a change that was given up flushes twice. What is acknowledged is
+  // on the disk either way. One flush has one weakness: if the power fails within 200 ms of an
   // acknowledgement, damage to the pages of the newest commit counts as a commit that was cut
   // short.
   bool flushes_twice = false;
@@ -208,17 +210,17 @@ struct NodeStoreOptions {
   TraceOptions trace = {};
 };
 
-// An observer goes by the mode, the policy and the ages that the store's last owner chose.
+// An observer goes by the mode, the policy and the age that the store's last owner chose.
 struct ObserveOptions {
   std::filesystem::path directory = {};
-  std::optional<UserNamespaceOptions> user_namespaces = {};  // for figures; nullopt: the store's
-  std::optional<ShortNames> short_names = {};                // for Explain; likewise
+  std::optional<ShortNames> short_names = {};  // for Explain; nullopt: the store's
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;  // for ages
   // False: a store that no process owns is read whatever its witness says, so it may be an older
   // copy. This is for showing its content: every decision is "pull".
   bool asks_witness = true;
-  // Records show what no longer counts, too. This is for showing content: every decision is "pull".
+  // Records show what no longer counts, too. This is for showing content: every decision is
+  // "pull".
   bool shows_all_proofs = false;
   // False: where lock.mdb is missing or can't be written, the store is read without a slot in it.
   // Nothing is written then, and owners are kept out meanwhile; a live one is kOwned. This is for
@@ -330,7 +332,8 @@ struct MigrateOptions {
 
 struct RestoreOptions {
   std::filesystem::path directory = {};
-  // A backup, a data.mdb that was copied while no process owned its store, or a directory with one.
+  // A backup, a data.mdb that was copied while no process owned its store, or a directory with
+  // one.
   std::filesystem::path backup = {};
   bool dry_run = false;  // report what would be done, and change nothing
   Clock clock = SystemClock;

@@ -32,8 +32,7 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   const auto policy = impl.PolicyIn(snapshot);
   for (internal::ImageRow& row : content.rows) {
     if (!row.pulled) continue;
-    internal::LeaveWhatCounts(snapshot, *policy, impl.AgesIn(snapshot), impl.ClocksIn(snapshot),
-                              *row.pulled);
+    internal::LeaveWhatCounts(snapshot, *policy, impl.AgingIn(snapshot), *row.pulled);
     // A kubelet's files have no ends.
     internal::LeaveIf(internal::HasNoEnd(), row.pulled->entries);
   }

@@ -31,6 +31,7 @@
 #include "store/images/aliases.h"
 #include "store/images/decide.h"
 #include "store/images/in_flight.h"
+#include "store/images/proofs.h"
 #include "store/images/pull_counts.h"
 #include "store/images/write_back_queue.h"
 #include "store/opening/open_store.h"
@@ -120,7 +121,6 @@ class NodeStore::Impl {
   std::unique_ptr<internal::TraceWriter> trace;  // null: none is written
 
   // revocation.cc
-  static Result<void> CheckAges(const std::optional<AgeLimits>& ages);
   // Takes what was revoked out of the records that still hold it, in parts. Decisions honour what
   // is left.
   Result<void> FinishRevocations();
@@ -144,9 +144,9 @@ class NodeStore::Impl {
   Result<std::vector<internal::ImageRow>> ListRows(
       const internal::ReaderPool::Lease& snapshot, std::string_view what,
       internal::FunctionRef<bool(const internal::ImageRow&)> is_it) const;
-  const AgeLimits& AgesIn(const internal::ReaderPool::Lease& snapshot) const {
-    static constexpr AgeLimits kForEver;
-    return shows_all_proofs_ ? kForEver : snapshot.state().ages;
+  internal::Aging AgingIn(const internal::ReaderPool::Lease& snapshot) const {
+    const std::chrono::seconds most(0);
+    return {shows_all_proofs_ ? most : snapshot.state().max_age, ClocksIn(snapshot)};
   }
   internal::Clocks ClocksIn(const internal::ReaderPool::Lease& snapshot) const {
     return snapshot.state().clocks.At(boot_clock(), clock());
@@ -237,7 +237,8 @@ class NodeStore::Impl {
   Result<void> MendClockAtOpening();
   Result<void> EndRunningPulls();
   Result<void> OpenRevocations(const NodeStoreOptions& options);
-  Result<void> DropOldRevocations(std::filesystem::path kubelet_directory);
+  Result<void> DropOldRevocations(std::filesystem::path kubelet_directory,
+                                  std::chrono::seconds kept);
   Result<void> TakeOver(const NodeStoreOptions& options);
   Result<void> CountPulls(std::uint64_t& count);
   Result<void> Replay(const NodeStoreOptions& options);

@@ -129,10 +129,8 @@ Result<bool> NodeStore::Impl::MustKeepTime(const StoreTxn& txn) {
   // So much younger at most does a clock that goes back make a proof; and not by more than a limit.
   constexpr std::chrono::seconds kMost{3600};
   const auto since = internal::Between(txn.state().clocks.ages, txn.clocks().ages);
-  const AgeLimits& limits = txn.state().ages;
-  for (const auto& most : {limits.credentials, limits.service_accounts, limits.node_pods}) {
-    if (most.count() != 0 && since >= std::min(most, kMost)) return true;
-  }
+  const std::chrono::seconds most = txn.state().max_age;
+  if (most.count() != 0 && since >= std::min(most, kMost)) return true;
   if (since < kMost) return false;
   const auto snapshot = Read();
   const auto counts = snapshot ? CountRecords(snapshot) : NoSnapshot(snapshot, "the records");

@@ -63,20 +63,12 @@ Result<void> CheckNotEmpty(const NodeStoreOptions& options, const Images& images
   return internal::EmptyList("the list of images on the node is", holds, "nothing was replayed");
 }
 
-Result<void> CheckEvidence(const EvidenceOptions& options) {
-  constexpr std::chrono::hours kMost{24 * 365 * 10};
-  for (const std::chrono::seconds span : {options.grace, options.window, options.remember}) {
-    if (span < std::chrono::seconds(0) || span > kMost) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "a grace, a window or a memory of " + std::to_string(span.count()) +
-                       " seconds is out of range; nothing was changed",
-                   "use 0 seconds to 10 years"};
-    }
-  }
-  const bool known =
-      options.short_names == ShortNames::kAnywhere || options.short_names == ShortNames::kDockerHub;
-  if (known) return {};
-  return Error{ErrorCode::kInvalidArgument, "there is no such meaning of short names"};
+Result<void> CheckMaxAge(const std::optional<std::chrono::seconds>& most) {
+  if (!most || most->count() == 0 || (*most >= kMinAge && *most <= kMaxAge)) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "a maximum age of " + std::to_string(most->count()) +
+                   " seconds is out of range; nothing was changed",
+               "use " + std::to_string(kMinAge.count()) + " seconds to 10 years"};
 }
 
 // Mode::kKubelet: gives each image without a record under any handler one without credentials, and
@@ -156,11 +148,14 @@ Result<void> EnterMode(Images& images, const NodeStoreOptions& options, bool cre
   return internal::ChangeMode(images);
 }
 
+UserNamespaceOptions PoolOf(const Settings& settings) {
+  return {.enabled = settings.pool.enabled, .pool = settings.pool.ids};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(NodeStoreOptions options) {
-  TRY(CheckEvidence(options.evidence));
-  TRY(CheckAges(options.ages));
+  TRY(CheckMaxAge(options.max_age));
   if (options.runtime_handlers) {
     TRY(internal::CheckRuntimeHandlers(*options.runtime_handlers));
   }
@@ -184,7 +179,9 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(NodeStoreOpt
     const internal::State& state = impl->owned->state;
     options.rules = state.kubelet_rules ? Mode::kKubelet : Mode::kStrict;
     impl->rules = options.rules;
-    impl->policy = internal::Chosen::Of(impl->owned->database.identity.settings).policy;
+    const auto chosen = internal::Chosen::Of(impl->owned->database.identity.settings);
+    impl->policy = chosen.policy;
+    impl->user_namespaces = PoolOf(chosen.settings);
   }
   TRY(impl->FinishOpening(options));
   impl->OpenTrace(options);
@@ -257,8 +254,9 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   if (!options.kubelet_directory.empty()) TRY(TakeOver(options));
   // A command says nothing of the kubelet that may run.
   if (!options.continues_pulls) {
-    TRY(DropOldRevocations(options.kubelet_directory.empty() ? options.kubelet_files
-                                                             : options.kubelet_directory));
+    TRY(DropOldRevocations(
+        options.kubelet_directory.empty() ? options.kubelet_files : options.kubelet_directory,
+        options.revocations_kept));
   }
   if (auto r = Replay(options); !r) return r;
   if (auto r = CountPulls(report.intents_left); !r) return r;
@@ -416,9 +414,6 @@ Result<void> NodeStore::Impl::ObserveAtOpening(Images& images, const NodeStoreOp
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
     const ObserveOptions& options) {
-  if (options.user_namespaces && options.user_namespaces->enabled) {
-    TRY(CheckIdPool(options.user_namespaces->pool));
-  }
   NodeStoreOptions known{.directory = options.directory, .witness = Witness::None()};
   known.clock = options.clock;
   known.boot_clock = options.boot_clock;
@@ -430,8 +425,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
   if (const ReaderPool::Lease snapshot = impl->Read()) {
     settings = impl->ChosenIn(snapshot)->settings;
   }
-  impl->user_namespaces = options.user_namespaces.value_or(
-      UserNamespaceOptions{.enabled = settings.pool.enabled, .pool = settings.pool.ids});
+  impl->user_namespaces = PoolOf(settings);
   impl->evidence.short_names = options.short_names.value_or(
       settings.short_names_anywhere ? ShortNames::kAnywhere : ShortNames::kDockerHub);
   impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();

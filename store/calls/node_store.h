@@ -160,8 +160,9 @@ class NodeStore {
   // --- What no caller of the door does -----------------------------------------------------------
 
   // A kubelet on this node began no earlier than `began`, of the present boot, and what it read
-  // then lacked everything that was forgotten before. Revocations of before may end (AgeLimits).
-  // kInvalidArgument: that is of another boot or in the future.
+  // then lacked everything that was forgotten before. Revocations of before may end
+  // (NodeStoreOptions::revocations_kept). kInvalidArgument: that is of another boot or in the
+  // future.
   Result<void> NoteKubeletBegan(const BootTime& began);
   // MakeBackup into a file, whose path may be relative: a command's own directory is known.
   Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress = {});

@@ -436,7 +436,7 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
       auto row = internal::DecodeImage(found.row);
       if (!row) return impl_->Unreadable(what);
       const internal::Clocks now = impl_->ClocksIn(snapshot);
-      internal::LeaveWhatCounts(snapshot, *impl_->PolicyIn(snapshot), impl_->AgesIn(snapshot), now,
+      internal::LeaveWhatCounts(snapshot, *impl_->PolicyIn(snapshot), impl_->AgingIn(snapshot),
                                 *row->pulled);
       return internal::RecordOf(*row, now, impl_->clock());
     }
@@ -470,7 +470,7 @@ Result<std::vector<ImagePulledRecord>> NodeStore::Impl::ListRecordsIn(
   const auto by = PolicyIn(snapshot);
   std::vector<ImagePulledRecord> records;
   for (ImageRow& row : rows) {
-    internal::LeaveWhatCounts(snapshot, *by, AgesIn(snapshot), now, *row.pulled);
+    internal::LeaveWhatCounts(snapshot, *by, AgingIn(snapshot), *row.pulled);
     records.push_back(internal::RecordOf(row, now, clock()));
   }
   return records;

@@ -31,36 +31,10 @@ constexpr std::size_t kMaxLists = 8;
 
 }  // namespace
 
-Result<void> NodeStore::Impl::CheckAges(const std::optional<AgeLimits>& ages) {
-  if (!ages) return {};
-  constexpr std::chrono::seconds kForEver{0};
-  const auto check = [](std::string_view what, std::chrono::seconds span,
-                        std::chrono::seconds least) -> Result<void> {
-    if (span >= least && span <= kMaxAge) return {};
-    return Error{ErrorCode::kInvalidArgument,
-                 std::string(what) + " of " + std::to_string(span.count()) +
-                     " seconds is out of range; nothing was changed",
-                 "use " + std::to_string(least.count()) + " seconds to 10 years"};
-  };
-  for (const auto& [what, span] : {std::pair{"a maximum age of credentials", ages->credentials},
-                                   {"a maximum age of service accounts", ages->service_accounts},
-                                   {"a maximum age of images open to all", ages->node_pods}}) {
-    if (span == kForEver) continue;
-    if (auto r = check(what, span, kMinAge); !r) return r;
-  }
-  if (ages->credentials != kForEver && ages->service_accounts > ages->credentials) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the maximum age of service accounts is longer than that of all credentials; "
-                 "nothing was changed",
-                 "make it shorter, or leave it out"};
-  }
-  return check("keeping revocations for a time", ages->revocations, std::chrono::hours(24));
-}
-
 Result<void> NodeStore::Impl::OpenRevocations(const NodeStoreOptions& options) {
-  if (options.ages && *options.ages != committer->state().ages) {
+  if (options.max_age && *options.max_age != committer->state().max_age) {
     TRY(committer->Run([&](StoreTxn& txn) -> Result<void> {
-      txn.state().ages = *options.ages;
+      txn.state().max_age = *options.max_age;
       txn.Touch();
       return {};
     }));
@@ -82,7 +56,8 @@ std::filesystem::path KubeletDirectoryOf(const std::filesystem::path& witness) {
 
 }  // namespace
 
-Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_directory) {
+Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_directory,
+                                                 std::chrono::seconds kept) {
   const internal::State state = committer->state();
   if (state.digest(Table::kRevocations).count == 0) return {};
   if (kubelet_directory.empty()) {
@@ -96,8 +71,9 @@ Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_d
   if (backups) {
     for (const Backup& backup : *backups) oldest = std::min(oldest, backup.commit_sequence);
   }
-  auto old = TRY(WriteImages(
-      *this, [&](internal::Images& images) { return internal::OldRevocations(images, oldest); }));
+  auto old = TRY(WriteImages(*this, [&](internal::Images& images) {
+    return internal::OldRevocations(images, kept, oldest);
+  }));
   if (old.empty()) return {};
   if (!kubelet_directory.empty()) {
     // Where they can't all be synced and read, nothing ends.

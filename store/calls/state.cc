@@ -127,8 +127,7 @@ Settings NodeStore::settings() const {
       settings.mode = internal::ModeIn(snapshot);
       settings.policy = impl_->ChosenIn(snapshot)->settings.policy;
     }
-    settings.max_age_seconds =
-        static_cast<std::uint64_t>(impl_->AgesIn(snapshot).credentials.count());
+    settings.max_age_seconds = static_cast<std::uint64_t>(impl_->AgingIn(snapshot).max_age.count());
   }
   return settings;
 }

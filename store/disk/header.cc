@@ -120,10 +120,7 @@ std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema) 
   fields.add_kubelet_rules(state.kubelet_rules);
   fields.add_last_truth(state.last_truth);
   fields.add_unfinished(state.unfinished);
-  fields.add_max_age(ToSeconds(state.ages.credentials));
-  fields.add_max_age_service_accounts(ToSeconds(state.ages.service_accounts));
-  fields.add_max_age_node_pods(ToSeconds(state.ages.node_pods));
-  fields.add_revocations_kept(ToSeconds(state.ages.revocations));
+  fields.add_max_age(ToSeconds(state.max_age));
   fields.add_boot(&boot);
   fields.add_boot_time(ToCount(clocks.boot.nanoseconds));
   fields.add_wall(&wall);
@@ -159,10 +156,7 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   state.unfinished = root->unfinished();
   state.aliases_changed = root->aliases_changed();
   state.settings_hash = root->settings_hash();
-  state.ages.credentials = FromSeconds(root->max_age());
-  state.ages.service_accounts = FromSeconds(root->max_age_service_accounts());
-  state.ages.node_pods = FromSeconds(root->max_age_node_pods());
-  state.ages.revocations = FromSeconds(root->revocations_kept());
+  state.max_age = FromSeconds(root->max_age());
   state.clocks = ClocksIn(*root);
   state.header = FromDigest(*root->header());
   // Tables that the version does not have are empty.

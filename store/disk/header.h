@@ -5,6 +5,7 @@
 #define WAYBILL_STORE_DISK_HEADER_H_
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -77,7 +78,7 @@ struct State {
   std::uint64_t unfinished = 0;       // revocations whose credentials are still in records
   std::uint64_t aliases_changed = 0;  // the last commit that changed an alias of an image
   std::uint64_t settings_hash = 0;    // of Identity::settings
-  AgeLimits ages;
+  std::chrono::seconds max_age{0};    // NodeStoreOptions
   Clocks clocks;
   TableDigest header;
   std::array<TableDigest, kTableCount> tables{};

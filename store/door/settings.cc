@@ -30,12 +30,11 @@ Result<VerificationPolicy> PolicyOf(const Policy& policy) {
   return made.WithProofs(rules);
 }
 
-std::optional<AgeLimits> AgesOf(const Settings& settings) {
+std::optional<std::chrono::seconds> MaxAgeOf(const Settings& settings) {
   if (settings.max_age_seconds == 0) return std::nullopt;
   // Above any bound it is refused, and must not wrap around.
   const auto most = static_cast<std::uint64_t>(kMaxAge.count()) + 1;
-  const std::chrono::seconds age(std::min(settings.max_age_seconds, most));
-  return AgeLimits{.credentials = age, .node_pods = age};
+  return std::chrono::seconds(std::min(settings.max_age_seconds, most));
 }
 
 Chosen Chosen::Of(std::string_view text, std::uint64_t hash) {

@@ -3,6 +3,7 @@
 #ifndef WAYBILL_STORE_DOOR_SETTINGS_H_
 #define WAYBILL_STORE_DOOR_SETTINGS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -18,7 +19,7 @@ namespace waybill::internal {
 // kInvalidArgument: as of VerificationPolicy::Make and WithProofs.
 Result<VerificationPolicy> PolicyOf(const Policy& policy);
 // 0: as the store remembers them.
-std::optional<AgeLimits> AgesOf(const Settings& settings);
+std::optional<std::chrono::seconds> MaxAgeOf(const Settings& settings);
 
 // What a store is decided by.
 struct Chosen {

@@ -398,8 +398,9 @@ Standing::Standing(const ReaderPool::Lease& snapshot, const Question& question)
   only_registry_ = policy.CountsOnlyRegistry(name.value_or(question.image));
 }
 
-Standing::Verdict Standing::Of(const StoredProof& proof, std::chrono::seconds most) const {
+Standing::Verdict Standing::Of(const StoredProof& proof) const {
   if (only_registry_ && proof.checker != VerifiedBy::kRegistry) return Verdict::kNotByRegistry;
+  const std::chrono::seconds most = snapshot_.state().max_age;
   if (most.count() == 0 && proof.good_until == 0) return Verdict::kCounts;
   const Clocks now = snapshot_.state().clocks.At(question_.boot_clock(), question_.clock());
   return IsPastAge(proof, most, now) ? Verdict::kTooOld : Verdict::kCounts;
@@ -407,7 +408,7 @@ Standing::Verdict Standing::Of(const StoredProof& proof, std::chrono::seconds mo
 
 Standing::Verdict Standing::OfNodePods(const EntryView& entry) const {
   if (!snapshot_) return Verdict::kForgotten;
-  return Of(entry.node_pods_proof(), ages().node_pods);
+  return Of(entry.node_pods_proof());
 }
 
 Standing::Verdict Standing::OfSecret(const EntryView& entry, std::size_t secret) const {
@@ -415,7 +416,7 @@ Standing::Verdict Standing::OfSecret(const EntryView& entry, std::size_t secret)
   if (AsksRevocations() && IsForgotten(snapshot_, entry.secret(secret))) {
     return Verdict::kForgotten;
   }
-  return Of(entry.secret_proof(secret), ages().credentials);
+  return Of(entry.secret_proof(secret));
 }
 
 Standing::Verdict Standing::OfServiceAccount(const EntryView& entry, std::size_t account) const {
@@ -423,7 +424,7 @@ Standing::Verdict Standing::OfServiceAccount(const EntryView& entry, std::size_t
   if (AsksRevocations() && IsForgotten(snapshot_, entry.service_account(account))) {
     return Verdict::kForgotten;
   }
-  return Of(entry.service_account_proof(account), AgeOfServiceAccounts(ages()));
+  return Of(entry.service_account_proof(account));
 }
 
 bool Standing::IsHashForgotten(std::string_view hash) const {

@@ -93,12 +93,11 @@ class Standing {
   std::uint64_t seed() const { return snapshot_.seed(); }
 
  private:
-  Verdict Of(const StoredProof& proof, std::chrono::seconds most) const;
+  Verdict Of(const StoredProof& proof) const;
   bool AsksRevocations() const {
     const State& state = snapshot_.state();
     return state.unfinished != 0 || (of_copy_ && state.digest(Table::kRevocations).count != 0);
   }
-  const AgeLimits& ages() const { return snapshot_.state().ages; }
 
   const ReaderPool::Lease& snapshot_;
   const Question& question_;

@@ -455,7 +455,8 @@ Result<bool> MentionsAny(const Images& images) {
   return any;
 }
 
-Result<std::vector<Revocation>> OldRevocations(const Images& images, std::uint64_t oldest_backup) {
+Result<std::vector<Revocation>> OldRevocations(const Images& images, std::chrono::seconds kept,
+                                               std::uint64_t oldest_backup) {
   const StoreTxn& txn = images.txn();
   auto all = TRY(ReadRevocations(txn));
   auto pulls = TRY(AllOpenPulls(txn));
@@ -471,8 +472,8 @@ Result<std::vector<Revocation>> OldRevocations(const Images& images, std::uint64
   for (Revocation& one : all) {
     const std::chrono::nanoseconds made(
         std::min(one.ran, static_cast<std::uint64_t>(kLongestRun.count())));
-    bool is_needed = one.unfinished || now.ran - made <= txn.state().ages.revocations ||
-                     kubelet_began <= made || oldest <= one.commit;
+    bool is_needed =
+        one.unfinished || now.ran - made <= kept || kubelet_began <= made || oldest <= one.commit;
     if (!is_needed && one.kind == RevocationKind::kCredential) {
       if (!any_secret) any_secret = TRY(AnySecret(images));
       is_needed = *any_secret;
@@ -510,13 +511,13 @@ class IsRemembered {
 }  // namespace
 
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
-                     const AgeLimits& ages, const Clocks& now, PulledPart& pulled) {
+                     const Aging& aging, PulledPart& pulled) {
   if (snapshot.state().unfinished != 0) {
     const PulledPart was = pulled;
     LeaveIf(IsRemembered(snapshot), pulled.entries);
     KeepPrivateNames(was, pulled);
   }
-  LeaveIf(IsGood(policy, ages, now), pulled.entries);
+  LeaveIf(IsGood(policy, aging), pulled.entries);
 }
 
 }  // namespace waybill::internal

@@ -6,6 +6,7 @@
 #ifndef WAYBILL_STORE_IMAGES_FORGET_H_
 #define WAYBILL_STORE_IMAGES_FORGET_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "store/disk/reader_pool.h"
 #include "store/images/image_row.h"
 #include "store/images/images.h"
+#include "store/images/proofs.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -45,18 +47,19 @@ Result<bool> FinishPart(Images& images, Unfinished& walk, std::size_t most);
 // Whether any record mentions a Secret or service account.
 Result<bool> MentionsAny(const Images& images);
 
-// Revocations that need not be kept any more: the node ran for AgeLimits::revocations since, and no
+// Revocations that need not be kept any more: the node ran for `kept` since, and no
 // kubelet that ran then still runs; they are older than every backup (`oldest_backup`: its commit,
 // or the largest number) and than every open pull, and finished. Of a hash: only if no record has a
 // Secret, which might be rotated to it.
-Result<std::vector<Revocation>> OldRevocations(const Images& images, std::uint64_t oldest_backup);
+Result<std::vector<Revocation>> OldRevocations(const Images& images, std::chrono::seconds kept,
+                                               std::uint64_t oldest_backup);
 // Whether the record has something that the revocation is about.
 bool IsCovered(const Revocation& what, const ImagePulledRecord& record);
 
 // Leaves the entries that count: not what is forgotten but still in a record, nor what is past its
 // age, nor what the policy does not count.
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
-                     const AgeLimits& ages, const Clocks& now, PulledPart& pulled);
+                     const Aging& aging, PulledPart& pulled);
 
 }  // namespace waybill::internal
 

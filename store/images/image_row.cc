@@ -256,8 +256,8 @@ class Encoder {
                           static_cast<std::uint8_t>(closed_by));
     return Finish(builder_, v2::CreateImage(builder_, &fixed, entries, row.absent, preloaded,
                                             because, ref, subject, aliases_, alias_repositories_,
-                                            alias_repository_, alias_texts_, alias, handler,
-                                            manifest, platform, guest, private_names));
+                                            alias_repository_, alias_texts_, alias, private_names,
+                                            handler, manifest, platform, guest));
   }
 
  private:

@@ -176,7 +176,7 @@ bool MergeCredentials(Credentials& entries, std::string_view image_name,
   if (entry.node_pods_accessible) {
     if (added.node_pods_accessible) {
       entry.node_pods_proof =
-          Better(entry.node_pods_proof, added.node_pods_proof, aging.limits.node_pods, aging.now);
+          Better(entry.node_pods_proof, added.node_pods_proof, aging.max_age, aging.now);
     }
     return false;
   }
@@ -187,11 +187,10 @@ bool MergeCredentials(Credentials& entries, std::string_view image_name,
     return true;
   }
   if (!added.kubernetes_secrets.empty()) {
-    return Merge(entry.kubernetes_secrets, added.kubernetes_secrets, aging.limits.credentials,
-                 aging.now);
+    return Merge(entry.kubernetes_secrets, added.kubernetes_secrets, aging.max_age, aging.now);
   }
-  return Merge(entry.kubernetes_service_accounts, added.kubernetes_service_accounts,
-               AgeOfServiceAccounts(aging.limits), aging.now);
+  return Merge(entry.kubernetes_service_accounts, added.kubernetes_service_accounts, aging.max_age,
+               aging.now);
 }
 
 ImageRow Unite(ImageRow into, ImageRow other, const Aging& aging) {

@@ -35,15 +35,10 @@ inline bool IsPastAge(const Proof& proof, std::chrono::seconds most, const Clock
 
 // By what a change judges ages.
 struct Aging {
-  const AgeLimits& limits;
+  std::chrono::seconds max_age;
   Clocks now;
 };
-inline Aging AgingIn(const StoreTxn& txn) { return {txn.state().ages, txn.clocks()}; }
-
-// How long service accounts count.
-inline std::chrono::seconds AgeOfServiceAccounts(const AgeLimits& ages) {
-  return ages.service_accounts.count() == 0 ? ages.credentials : ages.service_accounts;
-}
+inline Aging AgingIn(const StoreTxn& txn) { return {txn.state().max_age, txn.clocks()}; }
 
 // Keeps of the entries what `counts` accepts: of Secrets, service accounts, and the proofs that
 // every pod may use it, each with its image name. Returns whether anything went.
@@ -78,29 +73,22 @@ struct HasNoEnd {
   }
 };
 
-// By the policy and the limits. None of them may end before it.
+// By the policy and the age. Neither of them may end before it.
 class IsGood {
  public:
-  IsGood(const VerificationPolicy& policy, const AgeLimits& ages, const Clocks& now)
-      : policy_(policy), ages_(ages), now_(now) {}
-  bool operator()(const std::string& name, const Proof& of_node_pods) const {
-    return Is(name, of_node_pods, ages_.node_pods);
+  IsGood(const VerificationPolicy& policy, const Aging& aging) : policy_(policy), aging_(aging) {}
+  bool operator()(const std::string& name, const Proof& proof) const {
+    return !IsPastAge(proof, aging_.max_age, aging_.now) &&
+           policy_.ProofCounts(name, proof.checker);
   }
-  bool operator()(const std::string& name, const ImagePullSecret& one) const {
-    return Is(name, one.proof, ages_.credentials);
-  }
-  bool operator()(const std::string& name, const ImagePullServiceAccount& one) const {
-    return Is(name, one.proof, AgeOfServiceAccounts(ages_));
+  template <typename T>
+  bool operator()(const std::string& name, const T& one) const {
+    return (*this)(name, one.proof);
   }
 
  private:
-  bool Is(const std::string& name, const Proof& proof, std::chrono::seconds most) const {
-    return !IsPastAge(proof, most, now_) && policy_.ProofCounts(name, proof.checker);
-  }
-
   const VerificationPolicy& policy_;
-  const AgeLimits& ages_;
-  Clocks now_;
+  Aging aging_;
 };
 
 // Which of two proofs of one credential stays: the later one, unless the registry checked the

@@ -131,7 +131,7 @@ void DropIdleNodePods(const StoreTxn& txn, const VerificationPolicy& policy, Cre
   if (at == entries.end() || !at->second.node_pods_accessible) return;
   const Proof& proof = at->second.node_pods_proof;
   const Aging aging = AgingIn(txn);
-  if (IsPastAge(proof, aging.limits.node_pods, aging.now) ||
+  if (IsPastAge(proof, aging.max_age, aging.now) ||
       !policy.ProofCounts(image_name, proof.checker)) {
     entries.erase(at);
   }
@@ -180,7 +180,7 @@ Result<std::optional<Proof>> InheritedBy(const StoreTxn& txn, const ImagePullSec
   for (const ImagePullSecret& one : stored) {
     if (one == secret) return std::optional(one.proof);
     if (!one.credential_hash.empty() && one.credential_hash == secret.credential_hash) {
-      by_hash = Better(by_hash.value_or(one.proof), one.proof, aging.limits.credentials, aging.now);
+      by_hash = Better(by_hash.value_or(one.proof), one.proof, aging.max_age, aging.now);
     }
     if (one.uid == secret.uid && one.name == secret.name &&
         one.namespace_name == secret.namespace_name) {
@@ -250,7 +250,7 @@ Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms&
   const auto pulls = TRY(AllOpenPulls(txn));
   if (txn.state().unfinished != 0) TRY(LeaveOutRevoked(images, before));
   const Aging aging = AgingIn(txn);
-  const auto& [ages, now] = aging;
+  const auto& [max_age, now] = aging;
   // Of these what is stored stays, unless the image was gone.
   Credentials stays;
   std::erase_if(put, [&](const auto& one) {
@@ -281,17 +281,16 @@ Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms&
       });
     };
     const bool only_registry = policy.CountsOnlyRegistry(name);
-    const auto secrets = Counting(stored.kubernetes_secrets, only_registry, ages.credentials, now);
+    const auto secrets = Counting(stored.kubernetes_secrets, only_registry, max_age, now);
     give(entry.kubernetes_secrets, secrets);
     give(entry.kubernetes_service_accounts,
-         Counting(stored.kubernetes_service_accounts, only_registry, AgeOfServiceAccounts(ages),
-                  now));
+         Counting(stored.kubernetes_service_accounts, only_registry, max_age, now));
     if (failed) failed = KeepWhatIsNotForgotten(txn, secrets, entry.kubernetes_secrets);
     if (!failed) return failed;
     const Proof& of_node = stored.node_pods_proof;
     const bool still_open = stored.node_pods_accessible &&
                             policy.ProofCounts(name, of_node.checker) &&
-                            !IsPastAge(of_node, ages.node_pods, now);
+                            !IsPastAge(of_node, max_age, now);
     entry.node_pods_proof = OfEveryPod(still_open ? of_node : fresh);
   }
   put.merge(stays);
@@ -454,15 +453,13 @@ Result<void> WriteBack(Images& images, const MatchedSecret& matched, bool forgot
   std::optional<Proof> by_hash;
   std::optional<Proof> by_coordinates;
   const Aging aging = AgingIn(txn);
-  for (const auto& stored :
-       Counting(secrets, matched.only_registry, aging.limits.credentials, aging.now)) {
+  for (const auto& stored : Counting(secrets, matched.only_registry, aging.max_age, aging.now)) {
     const bool hash =
         !stored.credential_hash.empty() && stored.credential_hash == secret.credential_hash;
     const bool coordinates = stored.uid == secret.uid && stored.name == secret.name &&
                              stored.namespace_name == secret.namespace_name;
     if (hash) {
-      by_hash =
-          Better(by_hash.value_or(stored.proof), stored.proof, aging.limits.credentials, aging.now);
+      by_hash = Better(by_hash.value_or(stored.proof), stored.proof, aging.max_age, aging.now);
     }
     if (coordinates) by_coordinates = stored.proof;
   }

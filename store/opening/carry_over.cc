@@ -152,7 +152,7 @@ void CarryState(const Replacing& from, StoreTxn& txn) {
   for (const Salvaged* one : {&from.source, from.old}) {
     if (one == nullptr || !one->state) continue;
     state.last_truth = std::max(state.last_truth, one->state->last_truth);
-    state.ages = one->state->ages;
+    state.max_age = one->state->max_age;
     // What is carried over is forgotten by the rules that it was kept under.
     state.kubelet_rules = one->state->kubelet_rules;
     if (from.old == nullptr) state.last_list = one->state->last_list;

@@ -152,7 +152,7 @@ static void pulls_and_pods(waybill_store* store) {
   INVALID(waybill_end_pull(store, APP, 0, WAYBILL_PULLED, NULL, kNowhere, &error));
   INVALID(waybill_end_pull(store, APP, 0, WAYBILL_PULLED, NULL, kLatin1, &error));
   INVALID(waybill_end_pull(store, APP, 0, WAYBILL_PULLED, NULL,
-                           WAYBILL_TEXT("{\"verifiedBy\": \"nobody\"}"), &error));
+                           WAYBILL_TEXT("{\"verifiedBy\": \"somebody\"}"), &error));
   INVALID(waybill_end_pull(store, APP, 0, WAYBILL_PULLED, NULL,
                            WAYBILL_TEXT("{\"everyPod\": true}"), &error));
 

@@ -71,7 +71,6 @@ constexpr const char* kCalls[] = {
     "userns release pod-1",
     "userns cleanup --begin",
     "userns owner 70000",
-    "userns pool --pool 131072:7864320",
     "userns get pod-3 --host-users true",
     "guard --status",
     "guard --status --kubelet-dir FILE/kubelet",

@@ -134,7 +134,7 @@ BOOST_FIXTURE_TEST_CASE(each_command_that_writes_waits_and_a_signal_ends_it, Own
                             {"trust", "--clear", "--reason", "why"},
                             {"runtimes", "load", "--status", info},
                             {"runtimes", "collapse"},
-                            {"userns", "get", "pod", "--pool", "65536:65536000"},
+                            {"userns", "get", "pod"},
                             {"userns", "release", "pod"},
                             {"userns", "cleanup", "--begin"},
                             {"backup"},

@@ -65,13 +65,13 @@ class Node {
     Open();  // the mark's own flush comes late
   }
 
-  void Open(const std::optional<AgeLimits>& ages = std::nullopt) {
+  void Open(std::optional<std::chrono::seconds> max_age = std::nullopt) {
     store_.reset();
     NodeStoreOptions options = OptionsIn(root_.path());
     options.clock = clock_.AsClock();
     options.boot_clock = clock_.AsBootClock();
     options.continues_pulls = true;
-    options.ages = ages;
+    options.max_age = max_age;
     store_ = Must(NodeStore::Open(std::move(options)));
   }
   NodeStore& operator*() { return *store_; }
@@ -124,7 +124,7 @@ BOOST_FIXTURE_TEST_CASE(lists_of_an_hour_write_nothing, Node) {
 
 // By ages the newest commit's time counts, where a clock goes back.
 BOOST_FIXTURE_TEST_CASE(where_proofs_grow_old_an_hour_is_kept, Node) {
-  Open(AgeLimits{.credentials = std::chrono::hours(24)});
+  Open(std::chrono::hours(24));
   const std::uint64_t before = commits();
   for (int minute = 0; minute < 25 * 60; ++minute) {
     clock().AdvanceSeconds(60);

@@ -84,7 +84,7 @@ std::string Image(std::size_t i) { return "registry.example/app" + std::to_strin
 void WriteKubeletFiles(const fs::path& directory, std::size_t records, std::size_t intents,
                        std::size_t broken) {
   for (std::size_t i = 0; i < records; ++i) {
-    ImagePulledRecord record{Ref(i), Timestamp{kFakeEpoch, 0}, {}, 0};
+    ImagePulledRecord record{Ref(i), Timestamp{kFakeEpoch, 0}, {}};
     record.credential_mapping["registry.example/app" + std::to_string(i)] =
         WithSecret(MakeSecret("ns", "pull", "uid", std::to_string(i)));
     WriteRecordFile(directory, "pulled", record.image_ref, EncodePulledRecord(record));

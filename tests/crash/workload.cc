@@ -78,7 +78,7 @@ Operation Worker::Next() {
   if (draw_.OneIn(3)) operation.failure = PullFailure::kUnknown;
   if (draw_.OneIn(4)) operation.failure = PullFailure::kNothingTransferred;
   operation.preloaded = Preloaded(which_, draw_.Below(kPreloaded));
-  operation.record = {operation.ref, std::nullopt, {{*operation.image.name, credentials}}, 0};
+  operation.record = {operation.ref, std::nullopt, {{*operation.image.name, credentials}}};
   for (std::size_t worker = 0; worker < kWorkers; ++worker) {
     for (std::size_t i = 0; i < kRefs; ++i) {
       if (worker != which_ || draw_.OneIn(2)) {

@@ -65,13 +65,6 @@ std::string Describe(const RevokeMissingReport& report) {
          std::to_string(report.newer) + " newer, " + Describe(report.forgotten);
 }
 
-std::string Describe(const AgeLimits& ages) {
-  return std::to_string(ages.credentials.count()) + " s, service accounts " +
-         std::to_string(ages.service_accounts.count()) + " s, open to all " +
-         std::to_string(ages.node_pods.count()) + " s, revocations " +
-         std::to_string(ages.revocations.count()) + " s";
-}
-
 std::string DescribePod(const ModelPod& pod) {
   ImagePullCredentials all;
   all.kubernetes_secrets = pod.secrets;

@@ -23,7 +23,6 @@ std::string Describe(const ClassifyReport& report);
 std::string Describe(const RuntimesReport& report);
 std::string Describe(const RevokeReport& report);
 std::string Describe(const RevokeMissingReport& report);
-std::string Describe(const AgeLimits& ages);
 std::string DescribePod(const ModelPod& pod);
 std::string DescribeListed(const std::vector<ListedImage>& images);
 

@@ -211,15 +211,9 @@ std::vector<std::string> DrawRefs(Draw& draw) {
   return refs;
 }
 
-AgeLimits DrawAges(Draw& draw) {
+std::chrono::seconds DrawMaxAge(Draw& draw) {
   constexpr std::int64_t kAges[] = {0, 0, 60, 100, 300, 3600};
-  const auto age = [&] { return std::chrono::seconds(kAges[draw.Below(std::size(kAges))]); };
-  AgeLimits ages{.credentials = age(), .service_accounts = age(), .node_pods = age()};
-  if (ages.credentials.count() != 0) {
-    ages.service_accounts = std::min(ages.service_accounts, ages.credentials);
-  }
-  if (draw.OneIn(2)) ages.revocations = std::chrono::hours(24);
-  return ages;
+  return std::chrono::seconds(kAges[draw.Below(std::size(kAges))]);
 }
 
 Revocation DrawRevocation(Draw& draw, const std::string& handler) {

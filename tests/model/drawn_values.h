@@ -30,7 +30,7 @@ ImagePulledRecord DrawRecord(Draw& draw, Timestamp now);
 std::vector<ListedImage> DrawImagesOnNode(Draw& draw);
 std::vector<std::string> DrawRefs(Draw& draw);
 // A few minutes, an hour, or for ever.
-AgeLimits DrawAges(Draw& draw);
+std::chrono::seconds DrawMaxAge(Draw& draw);
 // What is to be forgotten, as a caller says it; with a handler, for an image.
 Revocation DrawRevocation(Draw& draw, const std::string& handler);
 ExistingCredentials DrawTruth(Draw& draw);

@@ -31,7 +31,8 @@ ModelOpening History::DrawOpening() {
   }
   if (draw_.OneIn(8)) opening.gap = Gap::kYes;
   if (draw_.OneIn(6)) opening.first_start = FirstStart::kClose;
-  if (draw_.OneIn(3)) opening.ages = DrawAges(draw_);
+  if (draw_.OneIn(3)) opening.max_age = DrawMaxAge(draw_);
+  if (draw_.OneIn(2)) opening.revocations_kept = std::chrono::hours(24);
   return opening;
 }
 
@@ -45,7 +46,8 @@ std::string History::DescribeOpening(const ModelOpening& opening) const {
   if (opening.preloaded) what += ", preloaded:" + DescribeListed(*opening.preloaded);
   if (opening.gap != Gap::kDetect) what += opening.gap == Gap::kYes ? ", after a gap" : ", no gap";
   if (opening.first_start == FirstStart::kClose) what += ", closing at a first start";
-  if (opening.ages) what += ", ages " + Describe(*opening.ages);
+  if (opening.max_age) what += ", ages " + std::to_string(opening.max_age->count()) + " s";
+  what += ", revocations " + std::to_string(opening.revocations_kept.count()) + " h";
   for (const std::string& ref : opening.broken_refs) what += ", broken " + Quote(ref);
   for (const std::string& image : opening.broken_images) what += ", broken " + Quote(image);
   if (!opening.images) return what + ", without a list";
@@ -116,7 +118,8 @@ void History::Open(Side& side, ModelOpening opening) {
   options.runtime_handlers = opening.handlers;
   options.gap = opening.gap;
   options.first_start = opening.first_start;
-  options.ages = opening.ages;
+  options.max_age = opening.max_age;
+  options.revocations_kept = opening.revocations_kept;
   if (!opening.broken_refs.empty() || !opening.broken_images.empty()) {
     MakeBroken(side, opening);
     options.kubelet_directory = side.directory.string() + ".kubelet";

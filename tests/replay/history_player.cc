@@ -8,8 +8,8 @@
 //           preloadedOnly, registryProves (patterns of names of which only a registry's proof
 //           counts); pool, userNamespaces; shortNames, grace, window, remember (seconds; absent:
 //           0); rules, in cases of one set of rules. And: onNode (null: unknown), preloaded,
-//           continuesPulls, gap ("yes", "no"; absent: detect), firstStart ("close"), maxAge,
-//           accountsMaxAge, nodePodsMaxAge (seconds; last), mapBytes. A case that begins without
+//           continuesPulls, gap ("yes", "no"; absent: detect), firstStart ("close"), maxAge
+//           (seconds), mapBytes. A case that begins without
 //           one is opened with the defaults and an empty onNode.
 //   check, ensure   image, imageRef, handler, secrets, serviceAccount, credentialsUnavailable;
 //           of a check, imageRefs in place of imageRef: one answer for all, or a list
@@ -397,12 +397,7 @@ class Node {
     }
     options.user_namespaces = user_namespaces_;
     if (line.contains("maxAge")) {
-      const auto seconds = [&](const char* field) {
-        return std::chrono::seconds(line.value(field, 0));
-      };
-      options.ages = AgeLimits{.credentials = seconds("maxAge"),
-                               .service_accounts = seconds("accountsMaxAge"),
-                               .node_pods = seconds("nodePodsMaxAge")};
+      options.max_age = std::chrono::seconds(line["maxAge"].get<std::int64_t>());
     }
     if (StringOf(line, "firstStart") == "close") options.first_start = FirstStart::kClose;
     const std::string gap = StringOf(line, "gap");
@@ -750,8 +745,8 @@ class HistoryPlayer final : public Player {
                "lastUpdated", "credentialMapping", "handlers", "folder", "key", "content", "path",
                "apiVersion",
                // time, whole stores
-               "mapBytes", "seconds", "bootId", "to", "schema", "maxAge", "nodeHadNone",
-               "accountsMaxAge", "nodePodsMaxAge", "goodFor", "firstStart", "ago",
+               "mapBytes", "seconds", "bootId", "to", "schema", "maxAge", "nodeHadNone", "goodFor",
+               "firstStart", "ago",
                // what is forgotten
                "namespace", "name", "uid", "hash", "serviceAccounts",
                // pods

@@ -257,23 +257,16 @@ void NodeLife::ReconcileSoon() {
 
 // In a third of the lives nothing grows old, and revocations are kept for the store's own time.
 void NodeLife::DrawAges() {
-  using std::chrono::seconds;
-  const auto some = [&](std::int64_t most) {
-    if (draw_.OneIn(3)) return seconds(0);
-    const Millis age = Between(draw_, kHour, kDay) / kSecond * most / kSecondsADay;
-    return std::max(kMinAge, seconds(age));
-  };
-  ages_ = {};
+  max_age_ = std::chrono::seconds(0);
   ages_told_ = false;
   // A clock that jumps would end them at any time.
-  ages_.revocations = scenario_.clock_jumps > 0 && !scenario_.wrong_clocks
+  revocations_kept_ = scenario_.clock_jumps > 0 && !scenario_.wrong_clocks
                           ? kMaxAge
-                          : seconds(draw_.OneIn(2) ? kSecondsADay : 30 * kSecondsADay);
+                          : std::chrono::seconds(draw_.OneIn(2) ? kSecondsADay : 30 * kSecondsADay);
   if (draw_.OneIn(3)) return;
-  ages_.credentials = some(scenario_.wrong_clocks ? kSecondsADay / 4 : 2 * kSecondsADay);
-  ages_.service_accounts =
-      some(ages_.credentials.count() == 0 ? kSecondsADay : ages_.credentials.count());
-  ages_.node_pods = some(kSecondsADay);
+  const std::int64_t most = scenario_.wrong_clocks ? kSecondsADay / 4 : 2 * kSecondsADay;
+  const Millis age = Between(draw_, kHour, kDay) / kSecond * most / kSecondsADay;
+  max_age_ = std::max(kMinAge, std::chrono::seconds(age));
 }
 
 // The store remembers them, but another one may be there now.
@@ -281,11 +274,12 @@ void NodeLife::LimitAges(NodeStoreOptions& options) {
   if (!scenario_.ages) return;
   // By a clock that is wrong more is past its age than that.
   if (!scenario_.wrong_clocks && draw_.OneIn(10)) DrawAges();
-  if ((!ages_told_ || draw_.OneIn(2)) && !Broken(Breakage::kAgesUntold)) options.ages = ages_;
+  if ((!ages_told_ || draw_.OneIn(2)) && !Broken(Breakage::kAgesUntold)) options.max_age = max_age_;
   ages_told_ = true;
   // What was written while the clock was ahead, or before it went back, has that later time.
   const std::int64_t slack = scenario_.clock_jumps > 0 ? kSecondsADay : 0;
-  truth_.LimitAges(ages_, scenario_.wrong_clocks ? kMinute / kSecond : slack);
+  options.revocations_kept = revocations_kept_;
+  truth_.LimitAges(max_age_, revocations_kept_, scenario_.wrong_clocks ? kMinute / kSecond : slack);
 }
 
 }  // namespace waybill::simulation

@@ -313,7 +313,8 @@ class NodeLife {
   };
   std::map<ContentIndex, Away> away_;
   Millis last_storm_ = 0;
-  AgeLimits ages_;
+  std::chrono::seconds max_age_{0};
+  std::chrono::seconds revocations_kept_{std::chrono::hours(24 * 30)};
   bool ages_told_ = false;        // the store remembers these
   std::uint64_t last_truth_ = 0;  // the commit of its token, in this process
   std::optional<Backup> backup_;  // of the last state that had one

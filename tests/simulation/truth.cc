@@ -76,36 +76,36 @@ void Truth::Proofs::Drop(const Leaves& leaves) {
   drop(accounts);
 }
 
-bool Truth::Counts(const Evidence& evidence, std::chrono::seconds most, Kind kind) const {
+bool Truth::Counts(const Evidence& evidence, Kind kind) const {
   if (evidence.good_until != 0 && clock_ >= evidence.good_until) return false;
-  if (most.count() == 0) return true;
-  if (kind == Kind::kTrue) return counted_ - evidence.counted <= most.count() + slack_;
-  return clock_ - evidence.proven <= most.count() && evidence.recorded > jumped_;
+  if (max_age_.count() == 0) return true;
+  if (kind == Kind::kTrue) return counted_ - evidence.counted <= max_age_.count() + slack_;
+  return clock_ - evidence.proven <= max_age_.count() && evidence.recorded > jumped_;
 }
 
 bool Truth::Match(const Proofs& proofs, const Proof& proof, Kind kind) const {
-  const auto any = [&](const std::vector<Evidence>& all, std::chrono::seconds most) {
+  const auto any = [&](const std::vector<Evidence>& all) {
     return std::any_of(all.begin(), all.end(),
-                       [&](const Evidence& one) { return Counts(one, most, kind); });
+                       [&](const Evidence& one) { return Counts(one, kind); });
   };
-  if (any(proofs.anonymous, ages_.node_pods)) return true;
+  if (any(proofs.anonymous)) return true;
   if (proof.secret) {
     for (const auto& known : proofs.secrets) {
       const bool matches = known.what.credential_hash == proof.secret->credential_hash ||
                            (SameSecret(known.what, *proof.secret) &&
                             !IsHashForgotten(proof.secret->credential_hash, kind));
-      if (matches && any(known.evidence, ages_.credentials)) return true;
+      if (matches && any(known.evidence)) return true;
     }
   }
   return proof.account &&
          std::any_of(proofs.accounts.begin(), proofs.accounts.end(), [&](const auto& known) {
-           return known.what == *proof.account && any(known.evidence, AgeOfAccounts());
+           return known.what == *proof.account && any(known.evidence);
          });
 }
 
 // After that time the store need not know of it any more.
 bool Truth::IsOver(const Forgetting& forgetting) const {
-  return clock_ - forgetting.clock > ages_.revocations.count() && kubelet_began_ > forgetting.at;
+  return clock_ - forgetting.clock > revocations_kept_.count() && kubelet_began_ > forgetting.at;
 }
 
 bool Truth::IsHashForgotten(std::string_view hash, Kind kind) const {
@@ -194,7 +194,7 @@ void Truth::WrittenBack(ContentIndex content, const CopyName& name, const ImageP
                                    : SameSecret(known.what, secret);
       if (!matches) continue;
       for (const Evidence& one : known.evidence) {
-        if (Counts(one, ages_.credentials, Kind::kTrue)) all.push_back(one);
+        if (Counts(one, Kind::kTrue)) all.push_back(one);
       }
     }
     return all;
@@ -483,7 +483,7 @@ std::string_view Truth::WhyClosed(ContentIndex content, const CopyName& name,
                                   const Proof& proof) const {
   if (IsClosed(content)) return "an operator closed it";
   Truth ageless = *this;
-  ageless.ages_ = {.revocations = ages_.revocations};
+  ageless.max_age_ = std::chrono::seconds(0);
   if (ageless.MayHave(content, name, proof, Means::kByProof)) return "it was proven too long ago";
   const auto speaks = [&](const Forgetting& one) {
     return one.content == content || (proof.secret && SpeaksOf(one.what, *proof.secret)) ||

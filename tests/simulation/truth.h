@@ -112,8 +112,10 @@ class Truth {
   // A kubelet ran alone, and left nothing by which the store could see that: a limit.
   void RanUnseen();
   // How long proofs count, and how much longer a store may take them to that can't trust its clock.
-  void LimitAges(const AgeLimits& ages, std::int64_t slack) {
-    ages_ = ages;
+  void LimitAges(std::chrono::seconds max_age, std::chrono::seconds revocations_kept,
+                 std::int64_t slack) {
+    max_age_ = max_age;
+    revocations_kept_ = revocations_kept;
     slack_ = slack;
   }
   // The time, and what a store can have counted of it.
@@ -197,7 +199,7 @@ class Truth {
     std::set<CopyName> private_names;         // had Secrets or service accounts in it
   };
   static void Forget(Image& image);
-  bool Counts(const Evidence& evidence, std::chrono::seconds most, Kind kind) const;
+  bool Counts(const Evidence& evidence, Kind kind) const;
   bool Match(const Proofs& proofs, const Proof& proof, Kind kind) const;
   // A hash that was forgotten matches nothing by the coordinates that it is shown with.
   bool IsHashForgotten(std::string_view hash, Kind kind) const;
@@ -209,9 +211,6 @@ class Truth {
   bool IsRevoked(const T* credential, const Evidence& evidence, ContentIndex content,
                  const CopyName& name, Kind kind, bool by_match = false) const;
   void Apply(const Forgetting& forgetting, bool keeps);
-  std::chrono::seconds AgeOfAccounts() const {
-    return ages_.service_accounts.count() == 0 ? ages_.credentials : ages_.service_accounts;
-  }
   const Image* Find(ContentIndex content) const;
   // Itself among them.
   std::vector<ContentIndex> AllOfIndex(ContentIndex content) const;
@@ -220,7 +219,8 @@ class Truth {
   std::map<ContentIndex, std::vector<ContentIndex>> of_one_index_;
   std::vector<Forgetting> forgettings_;
   Step last_truth_ = 0;  // its token
-  AgeLimits ages_;
+  std::chrono::seconds max_age_{0};
+  std::chrono::seconds revocations_kept_{std::chrono::hours(24 * 30)};
   std::int64_t slack_ = 0;
   std::int64_t clock_ = 0;
   std::int64_t counted_ = 0;

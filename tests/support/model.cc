@@ -131,7 +131,7 @@ Model::Answer Model::DecideCopy(const KnownImage& image, const std::string& ref,
     if (!IsCheckedEnough(*image.name, entry->second.node_pods_proof)) {
       return unless_preloaded(MustAuthenticate(Reason::kProofNotByRegistry));
     }
-    if (IsPastAge(entry->second.node_pods_proof, ages_.node_pods)) {
+    if (IsPastAge(entry->second.node_pods_proof)) {
       return unless_preloaded(MustAuthenticate(Reason::kProofTooOld));
     }
     return {{false, CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible, false}, {}};
@@ -178,9 +178,9 @@ Model::Answer Model::Compare(const std::string& name, const ImagePullCredentials
   };
   const bool room = entry.kubernetes_secrets.size() < 100;
   Reason none = Reason::kNoCredentialMatches;
-  const auto counts = [&](const Proof& proof, std::chrono::seconds most) {
+  const auto counts = [&](const Proof& proof) {
     const bool is_checked = IsCheckedEnough(name, proof);
-    const bool is_old = IsPastAge(proof, most);
+    const bool is_old = IsPastAge(proof);
     if (is_checked && is_old) none = Reason::kProofTooOld;
     if (!is_checked) none = Reason::kProofNotByRegistry;
     return is_checked && !is_old;
@@ -192,7 +192,7 @@ Model::Answer Model::Compare(const std::string& name, const ImagePullCredentials
           !mine.credential_hash.empty() && mine.credential_hash == stored.credential_hash;
       if (!same_hash && !(same_place && room)) continue;
       if (!same_hash && IsHashForgotten(mine.credential_hash)) continue;
-      if (!counts(stored.proof, ages_.credentials)) continue;
+      if (!counts(stored.proof)) continue;
       if (same_hash) {
         return found(Reason::kSecretHashMatches,
                      room && !same_place ? std::optional(mine) : std::nullopt);
@@ -202,7 +202,7 @@ Model::Answer Model::Compare(const std::string& name, const ImagePullCredentials
   }
   for (const ImagePullServiceAccount& stored : entry.kubernetes_service_accounts) {
     if (pod.service_account && SameCoordinates(*pod.service_account, stored) &&
-        counts(stored.proof, AgeOfAccounts())) {
+        counts(stored.proof)) {
       return found(Reason::kServiceAccountMatches, std::nullopt);
     }
   }

@@ -53,7 +53,8 @@ struct ModelOpening {
   bool continues_pulls = false;
   Gap gap = Gap::kDetect;  // nothing here to detect one by
   FirstStart first_start = FirstStart::kPresume;
-  std::optional<AgeLimits> ages = std::nullopt;
+  std::optional<std::chrono::seconds> max_age = std::nullopt;
+  std::chrono::hours revocations_kept{24 * 30};
   // The commit of the oldest backup that lies in backup/.
   std::uint64_t oldest_backup = std::numeric_limits<std::uint64_t>::max();
   // Files of the kubelet that can't be read, known by their names.
@@ -241,19 +242,17 @@ class Model {
   // By more than a day. Such a clock is right now, and so are the times of records.
   bool IsAhead(Timestamp time) const;
   void MendTimes();
-  bool IsPastAge(const Proof& proof, std::chrono::seconds most) const;
+  bool IsPastAge(const Proof& proof) const;
   bool IsCheckedEnough(const std::string& name, const Proof& proof) const;
   // Of two proofs of the same credentials.
-  Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most) const;
+  Proof Better(const Proof& a, const Proof& b) const;
   template <typename T>
-  bool MergeList(std::vector<T>& list, const std::vector<T>& added,
-                 std::chrono::seconds most) const;
+  bool MergeList(std::vector<T>& list, const std::vector<T>& added) const;
   // Merges what a pull proved into a record, as the kubelet does. Whether it changed anything but
   // proofs.
   bool Merge(ImagePulledRecord& record, const std::string& name,
              const ImagePullCredentials& added) const;
   bool AnyEnds() const;
-  std::chrono::seconds AgeOfAccounts() const;
   std::uint64_t PullBegan(const KnownImage& image, const std::string& stored, PullId id) const;
   std::uint64_t PullOfNameBegan(const std::string& name, const std::string& stored) const;
   ImagePullCredentials Proven(ImagePullCredentials credentials, std::uint64_t began,
@@ -273,7 +272,7 @@ class Model {
   bool DropForgottenOf(const CopyKey& copy, ImagePullCredentials& added) const;
   // Whenever it was.
   bool IsHashForgotten(const std::string& hash) const;
-  void DropOldRevocations(std::uint64_t oldest_backup);
+  void DropOldRevocations(std::chrono::seconds kept, std::uint64_t oldest);
   template <typename Leaves>
   RevokeReport Count(const Leaves& leaves, const Revocation* image) const;
 
@@ -457,7 +456,7 @@ class Model {
   bool gap_ = false;
   bool loss_ = false;
   std::map<IntentKey, std::uint64_t> in_flight_;
-  AgeLimits ages_;
+  std::chrono::seconds max_age_{0};
   std::vector<Revocation> revocations_;  // one of an identity
   std::uint64_t last_truth_ = 0;         // its token; 0: there was none
   Counted metrics_;

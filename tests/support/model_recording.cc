@@ -31,8 +31,7 @@ std::vector<T> WithoutDoubles(const std::vector<T>& list) {
 }  // namespace
 
 template <typename T>
-bool Model::MergeList(std::vector<T>& list, const std::vector<T>& added,
-                      std::chrono::seconds most) const {
+bool Model::MergeList(std::vector<T>& list, const std::vector<T>& added) const {
   bool changed = false;
   std::vector<T> merged = WithoutDoubles(list);
   for (const T& item : added) {
@@ -40,7 +39,7 @@ bool Model::MergeList(std::vector<T>& list, const std::vector<T>& added,
                                    [&](const T& other) { return SameCoordinates(item, other); });
     if (same != merged.end() && *same == item) {
       // Proven once more.
-      same->proof = Better(same->proof, item.proof, most);
+      same->proof = Better(same->proof, item.proof);
       continue;
     }
     changed = true;
@@ -63,7 +62,7 @@ bool Model::MergeList(std::vector<T>& list, const std::vector<T>& added,
   return true;
 }
 
-Proof Model::Better(const Proof& a, const Proof& b, std::chrono::seconds most) const {
+Proof Model::Better(const Proof& a, const Proof& b) const {
   const auto is_before = [](const Proof& x, const Proof& y) {
     return x.proven != y.proven ? x.proven < y.proven : x.pull_began < y.pull_began;
   };
@@ -73,7 +72,7 @@ Proof Model::Better(const Proof& a, const Proof& b, std::chrono::seconds most) c
     later.pull_began = std::max(a.pull_began, b.pull_began);
     return later;
   }
-  const bool stays = earlier.checker == VerifiedBy::kRegistry && !IsPastAge(earlier, most);
+  const bool stays = earlier.checker == VerifiedBy::kRegistry && !IsPastAge(earlier);
   return stays ? earlier : later;
 }
 
@@ -89,7 +88,7 @@ bool Model::Merge(ImagePulledRecord& record, const std::string& name,
   ImagePullCredentials& entry = record.credential_mapping[name];
   if (entry.node_pods_accessible) {
     if (added.node_pods_accessible) {
-      entry.node_pods_proof = Better(entry.node_pods_proof, added.node_pods_proof, ages_.node_pods);
+      entry.node_pods_proof = Better(entry.node_pods_proof, added.node_pods_proof);
     }
     return false;
   }
@@ -98,10 +97,9 @@ bool Model::Merge(ImagePulledRecord& record, const std::string& name,
     return true;
   }
   if (!added.kubernetes_secrets.empty()) {
-    return MergeList(entry.kubernetes_secrets, added.kubernetes_secrets, ages_.credentials);
+    return MergeList(entry.kubernetes_secrets, added.kubernetes_secrets);
   }
-  return MergeList(entry.kubernetes_service_accounts, added.kubernetes_service_accounts,
-                   AgeOfAccounts());
+  return MergeList(entry.kubernetes_service_accounts, added.kubernetes_service_accounts);
 }
 
 std::optional<std::string> Model::Stored(const std::string& handler) const {
@@ -288,7 +286,7 @@ bool Model::Pulled(const KnownImage& image, const std::string& returned,
   if (proves && record.credential_mapping.contains(*image.name)) {
     const ImagePullCredentials& entry = record.credential_mapping.at(*image.name);
     // What was open to all and does not count gives way.
-    if (entry.node_pods_accessible && (IsPastAge(entry.node_pods_proof, ages_.node_pods) ||
+    if (entry.node_pods_accessible && (IsPastAge(entry.node_pods_proof) ||
                                        !IsCheckedEnough(*image.name, entry.node_pods_proof))) {
       record.credential_mapping.erase(*image.name);
     }
@@ -370,10 +368,9 @@ void Model::WriteBack(const KnownImage& image, const std::string& ref,
       FindProofOfMatch(
           record.credential_mapping.at(image.name.value()).kubernetes_secrets, secret,
           [&](auto& one) {
-            return IsCheckedEnough(*image.name, one.proof) &&
-                   !IsPastAge(one.proof, ages_.credentials);
+            return IsCheckedEnough(*image.name, one.proof) && !IsPastAge(one.proof);
           },
-          [&](const Proof& a, const Proof& b) { return Better(a, b, ages_.credentials); })
+          [&](const Proof& a, const Proof& b) { return Better(a, b); })
           .value_or(Proof());
   const CopyKey copy{ImageOf(ref), record.runtime_handler};
   if (!DropForgottenOf(copy, added)) return;

@@ -110,20 +110,17 @@ std::uint64_t Model::RanSeconds() const {
 
 bool Model::MustKeepTime() const {
   const std::int64_t since = TimesNow().ages - times_.ages;
-  for (const auto& most : {ages_.credentials, ages_.service_accounts, ages_.node_pods}) {
-    if (most != kForEver && since >= std::min<std::int64_t>(most.count(), kHour) * kSecond) {
-      return true;
-    }
-  }
+  const bool ages = max_age_ != kForEver;
+  if (ages && since >= std::min<std::int64_t>(max_age_.count(), kHour) * kSecond) return true;
   return since >= kHour * kSecond && AnyEnds();
 }
 
-bool Model::IsPastAge(const Proof& proof, std::chrono::seconds most) const {
+bool Model::IsPastAge(const Proof& proof) const {
   const Times now = TimesNow();
   if (proof.good_until && now.ends / kSecond >= proof.good_until->seconds) return true;
-  if (most == kForEver) return false;
+  if (max_age_ == kForEver) return false;
   const std::int64_t age = now.ages / kSecond - (proof.proven ? proof.proven->seconds : 0);
-  return !proof.proven || age < 0 || age > most.count();
+  return !proof.proven || age < 0 || age > max_age_.count();
 }
 
 // The very name, else the longest prefix, else the rest.
@@ -151,10 +148,6 @@ bool Model::AnyEnds() const {
   });
 }
 
-std::chrono::seconds Model::AgeOfAccounts() const {
-  return ages_.service_accounts == kForEver ? ages_.credentials : ages_.service_accounts;
-}
-
 ImagePulledRecord Model::Counting(ImagePulledRecord record) const {
   // Under each name by its own rule.
   ImagePulledRecord counting = record;
@@ -166,12 +159,9 @@ ImagePulledRecord Model::Counting(ImagePulledRecord record) const {
     Drop(
         alone,
         [&]<typename T>(const T& one) {
-          return !IsCheckedEnough(name, one.proof) ||
-                 IsPastAge(one.proof, kIsSecret<T> ? ages_.credentials : AgeOfAccounts());
+          return !IsCheckedEnough(name, one.proof) || IsPastAge(one.proof);
         },
-        [&](const Proof& proof) {
-          return !IsCheckedEnough(name, proof) || IsPastAge(proof, ages_.node_pods);
-        });
+        [&](const Proof& proof) { return !IsCheckedEnough(name, proof) || IsPastAge(proof); });
     counting.credential_mapping.merge(alone.credential_mapping);
   }
   return counting;
@@ -225,9 +215,7 @@ ImagePullCredentials Model::Proven(ImagePullCredentials credentials, std::uint64
 // Of a record that is put whole.
 void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put,
                        const ProofTerms& terms) const {
-  const auto better = [&](const Proof& a, const Proof& b) {
-    return Better(a, b, ages_.credentials);
-  };
+  const auto better = [&](const Proof& a, const Proof& b) { return Better(a, b); };
   const auto given = put.credential_mapping;
   for (const auto& [name, credentials] : given) {
     ImagePullCredentials& entry = put.credential_mapping[name];
@@ -248,7 +236,7 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put,
     const bool may_be_gone = last_truth_ != 0 && began <= last_truth_;
 
     const auto secret_counts = [&](const ImagePullSecret& one) {
-      return IsCheckedEnough(name, one.proof) && !IsPastAge(one.proof, ages_.credentials);
+      return IsCheckedEnough(name, one.proof) && !IsPastAge(one.proof);
     };
     std::erase_if(entry.kubernetes_secrets, [&](ImagePullSecret& secret) {
       const auto& all = stored.kubernetes_secrets;
@@ -274,15 +262,14 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put,
     std::erase_if(entry.kubernetes_service_accounts, [&](ImagePullServiceAccount& account) {
       const auto& all = stored.kubernetes_service_accounts;
       const auto same = std::find_if(all.begin(), all.end(), [&](const auto& one) {
-        return one == account && IsCheckedEnough(name, one.proof) &&
-               !IsPastAge(one.proof, AgeOfAccounts());
+        return one == account && IsCheckedEnough(name, one.proof) && !IsPastAge(one.proof);
       });
       account.proof = same != all.end() ? same->proof : fresh;
       return same == all.end() && may_be_gone;
     });
     const bool still_open = stored.node_pods_accessible &&
                             IsCheckedEnough(name, stored.node_pods_proof) &&
-                            !IsPastAge(stored.node_pods_proof, ages_.node_pods);
+                            !IsPastAge(stored.node_pods_proof);
     entry.node_pods_proof = still_open ? stored.node_pods_proof : fresh;
     entry.node_pods_proof.checker = VerifiedBy::kNobody;
   }
@@ -492,8 +479,7 @@ std::optional<RevokeMissingReport> Model::Reconcile(const ExistingCredentials& t
 // Kept while the node runs for their time, until another boot, as long as an older backup, and as
 // long as a pull that began before is open; those of hashes also as long as a Secret might be
 // rotated to them.
-void Model::DropOldRevocations(std::uint64_t oldest_backup) {
-  std::uint64_t oldest = oldest_backup;
+void Model::DropOldRevocations(std::chrono::seconds kept, std::uint64_t oldest) {
   for (const ModelPull& one : pulls_) {
     if (one.pull.nothing_at == 0) oldest = std::min(oldest, one.pull.stamp);
   }
@@ -506,7 +492,7 @@ void Model::DropOldRevocations(std::uint64_t oldest_backup) {
     const bool is_hash = one.kind == RevocationKind::kCredential;
     const Times now = TimesNow();
     const auto made = static_cast<std::int64_t>(one.ran);
-    return now.ran - made > ages_.revocations.count() * kSecond && now.boot_began > made &&
+    return now.ran - made > kept.count() * kSecond && now.boot_began > made &&
            oldest > one.commit && !(is_hash && any_secret);
   });
   if (gone > 0) Written();

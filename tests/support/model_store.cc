@@ -17,8 +17,7 @@ std::vector<std::string> NamesOf(const ListedImage& image) {
 }
 
 bool SaysMoreThanVersionOne(const ImagePulledRecord& record) {
-  return !record.manifest_digest.empty() || record.platform || record.guest_platform ||
-         !record.private_names.empty();
+  return !record.manifest_digest.empty() || record.platform || record.guest_platform;
 }
 
 }  // namespace
@@ -263,8 +262,8 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   metrics_ = {};
   last_token_ = 0;
   preloaded_ = opening.preloaded.value_or(std::vector<ListedImage>());
-  if (opening.ages && *opening.ages != ages_) {
-    ages_ = *opening.ages;
+  if (opening.max_age && *opening.max_age != max_age_) {
+    max_age_ = *opening.max_age;
     Written();
   }
   if (opening.handlers) opened.runtimes = Replace(*opening.handlers);
@@ -278,7 +277,7 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   const bool names_it = !opening.broken_refs.empty() || !opening.broken_images.empty();
   took_files_over_ = took_files_over_ || names_it;
   if (!opening.continues_pulls && opening.broken_refs.empty() && (names_it || !took_files_over_)) {
-    DropOldRevocations(opening.oldest_backup);
+    DropOldRevocations(opening.revocations_kept, opening.oldest_backup);
   }
   opened.intents_found = CountPulls();
   if (closed_ && !opening.continues_pulls) EndRunningPulls();
@@ -327,9 +326,7 @@ void Model::Down() {
     record.manifest_digest.clear();
     record.platform.reset();
     record.guest_platform.reset();
-    record.private_names.clear();
   }
-  committed_.clear();
   handlers_.clear();
   Written();
 }

@@ -129,7 +129,7 @@ BOOST_FIXTURE_TEST_CASE(garbage_collection_beside_pulls, WithOpenStore) {
       }
       const std::string ref = Ref(which * 100 + i);
       if (!store->RecordImagePulled({.image = Image(which), .image_ref = ref}, NodeWide())) ++wrong;
-      if (which == 1 && !store->PutRecord({ref, std::nullopt, {}, 0})) ++wrong;
+      if (which == 1 && !store->PutRecord({ref, std::nullopt, {}})) ++wrong;
       if (which == 2 && !store->DeleteRecord({.image_ref = ref})) ++wrong;
       if (which == 3 && !store->Verify()) ++wrong;
     }

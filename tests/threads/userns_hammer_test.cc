@@ -314,7 +314,6 @@ BOOST_AUTO_TEST_CASE(by_an_owner_and_two_observers) {
   store.WriteMapping("held-0", kHeldBlock);
   store.WriteMapping("held-1", kHeldBlock);
   ObserveOptions options{.directory = store.directory()};
-  options.user_namespaces = store.Options().user_namespaces;
   // Before there are threads.
   Child first([&] { return Observe(options, board, seed + 1); });
   Child second([&] { return Observe(options, board, seed + 2); });

@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(each_loss_is_a_line, NoStoreYet) {
       "2 pull intents of runtime handler kata: kept for the default one",
       "1 preloaded image of runtime handler kata: to be judged anew",
       "1 revocation of runtime handler gvisor: kept for the default one",
-      "the manifest, guest platform or former credentials of 1 image of the default handler: to be verified again",
+      "the manifest or guest platform of 1 image of the default handler: to be verified again",
       "the runtime handler gvisor in the registry",
       "the runtime handler kata in the registry"};
   const MigrationReport report = Must(MigrateStore(options));

@@ -173,21 +173,14 @@ BOOST_FIXTURE_TEST_CASE(a_kubelet_begins_in_this_boot_and_not_later_than_now, Cl
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// How long a proof counts, where histories/time.jsonl does not reach: observers, absurd ages.
+// How long a proof counts, where histories/time.jsonl does not reach.
 BOOST_AUTO_TEST_SUITE(ages)
-
-namespace {
-
-using std::chrono::hours;
-using std::chrono::seconds;
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(an_observer_goes_by_the_stores_limits) {
   UnderBothRules([](ScratchStore& store) {
     store.Stop();
     NodeStoreOptions options = store.Options({});
-    options.ages = AgeLimits{.credentials = hours(10)};
+    options.max_age = std::chrono::hours(10);
     Must(Must(NodeStore::Open(options))->Close());
     store.Start();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
@@ -199,20 +192,6 @@ BOOST_AUTO_TEST_CASE(an_observer_goes_by_the_stores_limits) {
     BOOST_TEST(DecisionOf(*observer, copy, Pod(kSecretA)).reason == Reason::kProofTooOld);
     BOOST_TEST(Must(observer->GetRecord(copy)).credential_mapping.empty());
   });
-}
-
-BOOST_FIXTURE_TEST_CASE(absurd_ages_are_refused, ClosedStore) {
-  store.Stop();
-  for (const AgeLimits& ages :
-       {AgeLimits{.credentials = seconds(-1)}, AgeLimits{.credentials = seconds(59)},
-        AgeLimits{.credentials = kMaxAge + seconds(1)}, AgeLimits{.service_accounts = seconds(-5)},
-        AgeLimits{.node_pods = seconds::min()}, AgeLimits{.revocations = hours(23)},
-        AgeLimits{.credentials = hours(1), .service_accounts = hours(2)},
-        AgeLimits{.credentials = seconds::max()}}) {
-    NodeStoreOptions options = store.Options({});
-    options.ages = ages;
-    ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
-  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -47,17 +47,9 @@ type Options struct {
 
 // TestOptions are for tests: see Store.SetTime.
 type TestOptions struct {
-	ManualClock bool      `json:"manualClock,omitempty"`
-	UnixNs      int64     `json:"unixNs,omitempty"` // at opening
-	BootNs      int64     `json:"bootNs,omitempty"`
-	Evidence    *Evidence `json:"evidence,omitempty"`
-}
-
-// Evidence replaces constants of the library in tests.
-type Evidence struct {
-	GraceSeconds    int64 `json:"graceSeconds"`    // after a pull that failed
-	WindowSeconds   int64 `json:"windowSeconds"`   // after a pull whose outcome is unknown
-	RememberSeconds int64 `json:"rememberSeconds"` // of images that are gone
+	ManualClock bool  `json:"manualClock,omitempty"`
+	UnixNs      int64 `json:"unixNs,omitempty"` // at opening
+	BootNs      int64 `json:"bootNs,omitempty"`
 }
 
 // StreamsOptions are those of OpenStreams.

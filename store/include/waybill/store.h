@@ -69,8 +69,7 @@ struct OpenOptions {
   bool allow_untested_lmdb = false;
   bool allow_empty = false;  // empty images and runtimes are meant
   Progress progress = {};    // false stops: kInterrupted
-  Clocks clocks = {};        // for tests, as evidence
-  std::optional<EvidenceOptions> evidence = {};
+  Clocks clocks = {};        // for tests
 };
 
 // --- Decisions -----------------------------------------------------------------------------------

@@ -340,18 +340,6 @@ enum class ShortNames : std::uint8_t {
   kDockerHub,  // the runtime completes it with docker.io only (containerd)
 };
 
-// For tests and recorded histories; each 0 seconds to 10 years.
-struct EvidenceOptions {
-  // How long a pull stays unresolved after it ended, by CLOCK_BOOTTIME, to the token of a complete
-  // list: after a failure that the runtime reported; after an unknown end, which a reboot ends too.
-  std::chrono::seconds grace{120};
-  std::chrono::seconds window{7200};
-  ShortNames short_names = ShortNames::kAnywhere;
-  // How long what was known of an image that is gone is retained, in time that the node ran. 0: not
-  // at all.
-  std::chrono::seconds remember{30 * 24 * 3600};
-};
-
 // Whether images on the node may have been pulled unrecorded, by a kubelet without waybill or
 // without the feature (KEP-2535, "What happens if we reenable the feature"). kDetect, in mode
 // strict: look for files that a kubelet wrote since the last take-over.

@@ -80,7 +80,6 @@ func start(t *testing.T, policy kubeletconfig.ImagePullCredentialsVerificationPo
 	}
 	opened, err := kubelet.OpenStore(quiet, kubelet.Setup{
 		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Settings: waybill.Settings{Mode: rules(), MapBytes: 16 << 20},
-		Test:               store.TestOptions{Evidence: &store.Evidence{GraceSeconds: 120, WindowSeconds: 7200}}, // the tables tell what is deleted
 		VerificationPolicy: policy, ImageService: imageService{images: images}, NoSocket: true,
 	})
 	if err != nil {
@@ -126,7 +125,7 @@ func (n *node) records() map[string]*kubeletconfig.ImagePulledRecord {
 	}
 	files := map[string]*kubeletconfig.ImagePulledRecord{}
 	for _, record := range listed.Records {
-		if record.RuntimeHandler == "" {
+		if record.RuntimeHandler == "" && record.AbsentSince.IsZero() { // what is gone has no file
 			files[fileOf(record.ImageRef)] = asInAFile(record)
 		}
 	}
