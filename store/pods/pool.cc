@@ -112,7 +112,7 @@ IdPool IdPool::Default(std::uint64_t ids_per_pod, std::uint64_t max_pods) {
   return pool;
 }
 
-Result<void> CheckIdPool(const IdPool& pool) try {
+Result<void> CheckIdPool(const IdPool& pool, const PoolRules& rules) try {
   const std::uint64_t ids = pool.ids_per_pod;
   TRY(CheckIdsPerPod(ids));
   if (pool.first_id % ids != 0) {
@@ -135,6 +135,12 @@ Result<void> CheckIdPool(const IdPool& pool) try {
                        to_string(pool.first_id) + " on, reach past " + to_string(kLastId),
                    "host IDs have 32 bits: let the pool be smaller, or begin lower");
   }
+  if (rules.ends_before_last_id && pool.first_id + pool.id_count > kLastId) {
+    return Invalid("kubelet user assigned ID " + to_string(pool.first_id) +
+                       " with assigned IDs length " + to_string(pool.id_count) +
+                       " ends past the last mappable ID " + to_string(kLastId - 1),
+                   "let the pool have " + to_string(pool.id_count - ids) + " IDs");
+  }
   const Slots slots = internal::SlotsOf(pool);
   if (slots.count < pool.max_pods) {
     std::string hint = "it has " + to_string(slots.count) + " ranges of " + to_string(ids);
@@ -151,8 +157,14 @@ Result<void> CheckIdPool(const IdPool& pool) try {
 }
 
 Result<IdPool> PoolOfSubordinateIds(const SubordinateIds& found, std::uint64_t ids_per_pod,
-                                    std::uint64_t max_pods) try {
+                                    std::uint64_t max_pods, const PoolRules& rules) try {
   IdPool pool = IdPool::Default(ids_per_pod, max_pods);
+  const bool reaches_end = pool.first_id + pool.id_count > kLastId;
+  if (rules.ends_before_last_id && reaches_end) pool.id_count -= ids_per_pod;
+  if (rules.needs_tool && found.user_exists && !found.tool_exists) {
+    return Invalid("exec: \"getsubids\": executable file not found in $PATH",
+                   "install getsubids, or remove the user kubelet");
+  }
   if (found.user_exists && found.tool_exists) {
     if (found.uids != found.gids) {
       return Invalid("mismatched subuids and subgids for user \"kubelet\"",
@@ -162,7 +174,7 @@ Result<IdPool> PoolOfSubordinateIds(const SubordinateIds& found, std::uint64_t i
     pool.first_id = range.first;
     pool.id_count = range.length;
   }
-  TRY(CheckIdPool(pool));
+  TRY(CheckIdPool(pool, rules));
   return pool;
 } catch (...) {
   return internal::Caught();

@@ -13,9 +13,24 @@
 
 namespace waybill {
 
+// What a kubelet makes of the node's subordinate IDs. The defaults take what any release takes.
+struct PoolRules {
+  // A pool that reaches 2^32-1 is refused, and the default one is a range shorter.
+  bool ends_before_last_id = false;
+  // With a user `kubelet`, but without getsubids, the kubelet does not start.
+  bool needs_tool = false;
+  // Whether the user exists, getent alone tells: without it there is none.
+  bool asks_getent = false;
+};
+// Of the kubelets 1.`minor`: v1.36.3, v1.37.2 and v1.38.0-beta.0, pkg/kubelet/kubelet_pods.go and
+// userns/userns_manager.go.
+constexpr PoolRules PoolRulesOf(int minor) {
+  return {.ends_before_last_id = minor >= 38, .needs_tool = minor < 38, .asks_getent = minor >= 38};
+}
+
 // kInvalidArgument, in the kubelet's words: the pool breaks a rule of IdPool. Reserved ranges do
 // not count for max_pods.
-Result<void> CheckIdPool(const IdPool& pool);
+Result<void> CheckIdPool(const IdPool& pool, const PoolRules& rules = {});
 
 // What the system says about the user `kubelet`.
 struct SubordinateIds {
@@ -26,12 +41,12 @@ struct SubordinateIds {
 };
 
 // The pool that a node is configured for (KEP-127, "Configuration of ranges"). If the user or the
-// tool is missing, that is the default pool. (v1.36.3 fails to start if only the tool is missing,
-// against the KEP.) Otherwise both outputs must be the same single line, "0: kubelet FIRST COUNT".
-// kInvalidArgument, in the kubelet's words: they are not, or the pool is invalid.
+// tool is missing, that is the default pool, unless the rules need the tool. Otherwise both outputs
+// must be the same single line, "0: kubelet FIRST COUNT". kInvalidArgument, in the kubelet's words:
+// they are not, or the pool is invalid.
 Result<IdPool> PoolOfSubordinateIds(const SubordinateIds& found,
                                     std::uint64_t ids_per_pod = kIdsPerBlock,
-                                    std::uint64_t max_pods = 110);
+                                    std::uint64_t max_pods = 110, const PoolRules& rules = {});
 
 }  // namespace waybill
 

@@ -92,10 +92,13 @@ inline constexpr Fact kFacts[] = {
 
     {kExecGate, 29, State::kAlpha, Reader::kApiServer, "kubernetes v1.29.0"},
     {kExecGate, 30, State::kBeta, Reader::kApiServer, "kubernetes v1.30.0 (#123281)"},
+    {kExecGate, 38, State::kGa, Reader::kApiServer, "kubernetes v1.38.0-beta.0"},
     {kForwardGate, 30, State::kAlpha, Reader::kApiServer, "kubernetes v1.30.0"},
     {kForwardGate, 31, State::kBeta, Reader::kApiServer, "kubernetes v1.31.0 (#125528)"},
+    {kForwardGate, 38, State::kGa, Reader::kApiServer, "kubernetes v1.38.0-beta.0"},
 
     {kExtendGate, 36, State::kBeta, Reader::kBoth, "kubernetes v1.36.0 (#136256)"},
+    {kExtendGate, 38, State::kGa, Reader::kBoth, "kubernetes v1.38.0-beta.0"},
     {kDeclaredGate, 35, State::kAlpha, Reader::kBoth, "kubernetes v1.35.0"},
     {kDeclaredGate, 36, State::kBeta, Reader::kBoth, "kubernetes v1.36.0"},
     {kDeclaredGate, 37, State::kGa, Reader::kBoth, "kubernetes v1.37.2"},

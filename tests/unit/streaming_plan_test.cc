@@ -204,6 +204,12 @@ BOOST_AUTO_TEST_CASE(gates_of_newer_releases_have_their_words) {
              "featureGate=\"NodeDeclaredFeatures\" value=true\n");
   BOOST_TEST(gate(37, "NodeDeclaredFeatures=false") ==
              "cannot set feature gate NodeDeclaredFeatures to false, feature is locked to true\n");
+  for (const std::string name : {"ExtendWebSocketsToKubelet", "PortForwardWebsockets",
+                                 "TranslateStreamCloseWebsocketRequests"}) {
+    BOOST_TEST(gate(37, name + "=false").empty());
+    BOOST_TEST(gate(38, name + "=false") ==
+               "cannot set feature gate " + name + " to false, feature is locked to true\n");
+  }
   BOOST_TEST(gate(36, "NodeDeclaredFeatures=false") ==
              "ExtendWebSocketsToKubelet is enabled, but depends on features that are disabled: "
              "[NodeDeclaredFeatures]\n");

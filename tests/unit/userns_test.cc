@@ -97,7 +97,36 @@ std::string ErrorOf(const std::string& both) { return ErrorOf(both, both); }
 
 }  // namespace
 
-// Without the tool the KEP uses the default; kubelet v1.36.3 does not start.
+// As v1.37.2 and v1.38.0-beta.0 have it.
+BOOST_AUTO_TEST_CASE(each_release_has_its_own_rules) {
+  const std::string missing = "exec: \"getsubids\": executable file not found in $PATH";
+  const std::string past = " ends past the last mappable ID 4294967294";
+  const std::string to_end = "0: kubelet 65536 4294901760\n";
+  const std::string one_less = "0: kubelet 65536 4294836224\n";
+  const struct {
+    SubordinateIds found;
+    std::string of_37;  // how many IDs, or the error
+    std::string of_38;
+  } rows[] = {
+      {{}, "4294901760", "4294836224"},
+      {{.tool_exists = true}, "4294901760", "4294836224"},
+      {{.user_exists = true}, missing, "4294836224"},
+      {{true, true, one_less, one_less}, "4294836224", "4294836224"},
+      {{true, true, to_end, to_end},
+       "4294901760",
+       "kubelet user assigned ID 65536 with assigned IDs length 4294901760" + past},
+  };
+  for (const auto& row : rows) {
+    for (const int minor : {36, 37, 38, 39}) {
+      const auto pool = PoolOfSubordinateIds(row.found, kIdsPerBlock, 110, PoolRulesOf(minor));
+      BOOST_TEST((pool ? std::to_string(pool->id_count) : pool.error().message) ==
+                     (minor < 38 ? row.of_37 : row.of_38),
+                 minor);
+    }
+  }
+  static_assert(PoolRulesOf(38).asks_getent && !PoolRulesOf(37).asks_getent);
+}
+
 BOOST_AUTO_TEST_CASE(without_the_user_or_the_tool_it_is_the_default) {
   for (const SubordinateIds& found :
        {SubordinateIds{false, false, "", ""}, SubordinateIds{true, false, kLine, kLine},
