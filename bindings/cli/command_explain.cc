@@ -94,6 +94,10 @@ void WriteRecordOf(const Explanation& why, Output& out) {
     }
     if (!any) out.Line("            as {}: nobody, until pulled again", image_name);
   }
+  for (const std::string& name : record.private_names) {
+    out.Line("            as {}: a credential was on record, so a pull without one opens nothing",
+             name.empty() ? "any name" : name);
+  }
 }
 
 void WriteEvidenceOf(const Explanation& why, const HandlerNames& names, Output& out) {
