@@ -23,9 +23,9 @@
 namespace waybill::doctor {
 namespace {
 
-// What is known here: 1.33 to 1.37.
+// What is known here: 1.33 to 1.38.
 constexpr int kOldestMinor = 33;
-constexpr int kNewestMinor = 37;
+constexpr int kNewestMinor = 38;
 constexpr const char* kUsualPrograms[] = {"/usr/bin/kubelet", "/usr/local/bin/kubelet",
                                           "/opt/bin/kubelet"};
 constexpr std::string_view kPolicy = "imagePullCredentialsVerificationPolicy";

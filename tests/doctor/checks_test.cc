@@ -89,7 +89,7 @@ const std::vector<Row> kRows = {
     // --- kubelet-version ------------------------------------------------------------------------
     {"kubelet-version", "ok", "v1.35.4+k3s1", {{"kubelet", "v1.35.4+k3s1"}}},
     {"kubelet-version", "fail", "v1.32.9 verifies nothing", {{"kubelet", "v1.32.9"}}},
-    {"kubelet-version", "warn", "v1.38.0 is newer", {{"kubelet", "v1.38.0"}}},
+    {"kubelet-version", "warn", "v1.39.0 is newer", {{"kubelet", "v1.39.0"}}},
     {"kubelet-version", "fail", "v1.31.1", Version("v1.31.1")},
     {"kubelet-version",
      "ok",
@@ -269,6 +269,7 @@ const std::vector<Row> kRows = {
      {{"process 7", "/usr/bin/containerd"},
       {"/proc/7/cgroup", "0::/kubepods.slice/kubepods-pod1.slice/cri-1.scope\n"},
       {"/proc/7/environ", std::string("HTTP_PROXY=http://p:1\0", 22)}}},
+    // A limit: "With credentials of the node itself"
     // --- credentials-node -----------------------------------------------------------------------
     {"credentials-node", "ok", "none in", {}},
     {"credentials-node",

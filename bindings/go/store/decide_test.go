@@ -41,7 +41,7 @@ func TestEachFieldOfCredentialsCounts(t *testing.T) {
 	for n := range 12 {
 		for field := range 4 {
 			account, rotated := waybill.ServiceAccount{UID: "u", Namespace: "n", Name: "a"}, secret
-			rotated.Hash = fmt.Sprintf("%064d", 1+4*n+field) // never seen, so it matches by name alone
+			rotated.Hash = fmt.Sprintf("%064d", 1000+4*n+field) // nobody else has it, so it matches by name alone
 			switch field {
 			case 1:
 				account.UID, rotated.UID = "x", "x"
