@@ -6,6 +6,8 @@
 //   whether somebody else may have written them                                   kubelet_places.h
 //   what a pod's ID mappings say                                                  userns_file.h
 //   where a kubelet with waybill inside has its witness (WitnessIn)               gap.h
+//   what its files must say what_it_must_find.h what is known of them kubelet_file_row.h which
+//   credentials the node has beside those of pods                           node_credentials.h
 
 #ifndef WAYBILL_STORE_FOR_THE_GUARD_H_
 #define WAYBILL_STORE_FOR_THE_GUARD_H_
@@ -13,6 +15,9 @@
 #include "migrations/kubelet/kubelet_file.h"
 #include "migrations/kubelet/kubelet_places.h"
 #include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet/what_it_must_find.h"
+#include "runtime/files/node_credentials.h"
 #include "store/images/gap.h"
+#include "store/images/kubelet_file_row.h"
 
 #endif  // WAYBILL_STORE_FOR_THE_GUARD_H_

@@ -402,7 +402,7 @@ type Counts struct {
 	Intents             int64 `json:"intents"`
 	QuarantinedFiles    int64 `json:"quarantinedFiles"`
 	ObservedPreloaded   int64 `json:"observedPreloaded"` // files of a kubelet's observed-preloaded/
-	ImportedFiles       int64 `json:"importedFiles"`
+	KubeletFiles        int64 `json:"kubeletFiles"`
 	Preloaded           int64 `json:"preloaded"` // with those that are only retained
 	Aliases             int64 `json:"aliases"`
 	IDMappings          int64 `json:"idMappings"`

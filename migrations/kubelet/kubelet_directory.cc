@@ -20,6 +20,7 @@
 #include "store/disk/trust.h"
 #include "store/images/gap.h"
 #include "store/images/images.h"
+#include "store/images/kubelet_file_row.h"
 #include "store/images/open_pulls.h"
 #include "store/images/other_rows.h"
 #include "store/images/proofs.h"
@@ -83,10 +84,9 @@ Result<Found> List(const std::filesystem::path& image_manager, ImportReport& rep
 
 // What an earlier import took under this path.
 Result<std::optional<ImportedFile>> FindRemembered(const StoreTxn& txn, const std::string& path) {
-  auto payload = TRY(txn.Get(Table::kImported, HashKey(path, txn.seed())));
-  if (!payload) return std::optional<ImportedFile>();
-  auto known = DecodeImportedFileValue(*payload);
-  return known && known->path == path ? std::move(known) : std::nullopt;
+  auto row = TRY(FindKubeletFile(txn, path));
+  if (!row || !row->content) return std::optional<ImportedFile>();
+  return std::optional(ImportedFile{path, *row->content});
 }
 
 // Whether an earlier import took a file under each of these paths, whatever its content.
@@ -149,8 +149,11 @@ class Importer {
     if (auto r = LookForGap(file, remembered); !r) return r;
     TRY(std::visit([&](const auto& content) { return TakeContent(file, content); }, file.content));
     if (!file.identity) return {};
-    return txn_.Put(Table::kImported, HashKey(file.path, txn_.seed()),
-                    EncodeImportedFileValue(*file.identity));
+    // What a guard knows of the file stays.
+    auto row = TRY(FindKubeletFile(txn_, file.path));
+    if (!row) row = KubeletFileRow{.path = file.path};
+    row->content = file.identity->content;
+    return PutKubeletFile(txn_, *row);
   }
 
  private:

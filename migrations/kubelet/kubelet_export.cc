@@ -19,10 +19,10 @@
 #include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/staged_folders.h"
 #include "migrations/kubelet/userns_export.h"
+#include "migrations/kubelet/what_it_must_find.h"
 #include "store/base/empty_list.h"
 #include "store/base/go_json.h"
 #include "store/base/hex.h"
-#include "store/base/image_spellings.h"
 #include "store/base/options.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
@@ -49,19 +49,13 @@ class Exporter {
  public:
   Exporter(const ExportContent& content, const ExportKubeletFiles& options, StagedFolders& staged,
            const UsernsExport& id_mappings)
-      : content_(content), options_(options), staged_(staged), id_mappings_(id_mappings) {
+      : content_(content),
+        options_(options),
+        staged_(staged),
+        id_mappings_(id_mappings),
+        must_(WhatItMustFind(content.store, KnownImages(content.store),
+                             options.images ? &*options.images : nullptr, ForWhom::kExport)) {
     for (const ImportedFile& file : content.imported) imported_.emplace(file.path, file.content);
-    for (const QuarantinedFile& entry : content.quarantine) {
-      if (entry.kind == QuarantineKind::kImageRef) quarantined_.insert(entry.sha256);
-    }
-    for (const ImageRow& row : content.rows) {
-      rows_[row.subject].push_back(&row);
-      if (row.alias) owners_[row.subject] = row.alias->image;
-      for (const std::string& alias : row.aliases) {
-        const auto [at, is_new] = owners_.try_emplace(SpellingOf(alias), row.subject);
-        if (!is_new && at->second != row.subject) at->second.clear();  // two images have it
-      }
-    }
   }
 
   // Intents first: new intents beside old records can only close.
@@ -82,7 +76,7 @@ class Exporter {
   Result<void> WriteIntents() {
     TRY(Begin(KubeletFolder::kPulling));
     TRY(WriteQuarantine(QuarantineKind::kImage));
-    for (const ImagePullIntent& intent : content_.intents) TRY(WriteIntent(intent));
+    for (const auto& [name, image] : must_.intents) TRY(WriteIntent({.image = image}));
     return CarryOver();
   }
 
@@ -96,121 +90,36 @@ class Exporter {
   Result<void> WriteRecords() {
     TRY(Begin(KubeletFolder::kPulled));
     TRY(WriteQuarantine(QuarantineKind::kImageRef));
-    std::map<std::string, ImagePulledRecord> records;  // by subject
-    for (const auto& [subject, rows] : rows_) {
-      const auto row = RowOf(rows);
-      if (row == nullptr) continue;
-      const bool written = TRY(WriteRecord(records[subject] = RecordOf(*row, rows)));
-      if (written && !row->runtime_handler.empty()) ++report_.without_credentials;
-    }
+    TRY(WriteFound(true, false));
     TRY(CarryOver());
-    if (!content_.has_evidence) records.clear();
-    for (auto& [subject, record] : records) {
-      for (const std::string& text : TextsOf(subject)) {
-        record.image_ref = text;
-        if (TRY(WriteSpelling(record))) ++report_.spellings;
-      }
-    }
-    return WriteUnknown();
+    TRY(WriteFound(true, true));
+    // Otherwise a list shows nothing that a kubelet does not know itself.
+    if (!content_.store.has_evidence && !content_.distrustful) return {};
+    TRY(WriteFound(false, false));
+    return WriteFound(false, true);
   }
 
-  // Of the records of an image's copies the default handler's, or else another's; null: none.
-  static const ImageRow* RowOf(const std::vector<const ImageRow*>& rows) {
-    const ImageRow* found = nullptr;
-    for (const ImageRow* row : rows) {
-      if (row->pulled && (found == nullptr || row->runtime_handler.empty())) found = row;
-    }
-    return found;
-  }
-
-  // A kubelet without handlers has the default's alone.
-  ImagePulledRecord RecordOf(const ImageRow& row,
-                             const std::vector<const ImageRow*>& copies) const {
-    ImagePulledRecord record;
-    for (const ImageRow* copy : copies) {
-      if (!copy->pulled) continue;
-      record.last_updated = std::max(record.last_updated, copy->pulled->last_updated);
-    }
-    const bool is_open = !content_.has_evidence || !InQuarantine(TextsOf(row.subject));
-    if (is_open && row.runtime_handler.empty()) record.credential_mapping = row.pulled->entries;
-    record.image_ref = row.Ref();
-    return record;
-  }
-
-  // A record without credentials for each listed image of which nothing is known.
-  Result<void> WriteUnknown() {
-    if (!options_.images || (!content_.has_evidence && !content_.distrustful)) return {};
-    for (const ListedImage& image : *options_.images) {
-      if (image.id.empty() || IsPreloaded(image)) continue;
-      ImagePulledRecord record;
-      record.last_updated = content_.now;
-      std::vector<std::string> refs{image.id};
-      if (content_.has_evidence) {
-        refs = PlainSpellings(image.id);
-        // A digest that two images have closes both.
-        refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
-      }
-      bool made = false;
-      for (const std::string& ref : refs) {
-        record.image_ref = ref;
-        auto written = TRY(ref == image.id ? WriteRecord(record) : WriteSpelling(record));
-        made = made || (written && ref == image.id);
-      }
-      if (made) ++report_.made;
+  Result<void> WriteFound(bool on_record, bool aliases) {
+    for (const auto& [name, must] : must_.records) {
+      if (must.is_on_record != on_record || must.is_alias != aliases) continue;
+      ImagePulledRecord record = must.record;
+      if (!on_record) record.last_updated = content_.now;
+      const bool written =
+          TRY(WriteNew(record.image_ref, EncodePulledRecord(record, options_.api_version)));
+      if (!written) continue;
+      if (!aliases) ++report_.records;
+      if (!aliases && !on_record) ++report_.made;
+      if (!aliases && must.is_of_other_handler) ++report_.without_credentials;
+      if (aliases && on_record) ++report_.spellings;
     }
     return {};
   }
 
-  // Every way to write the ref's image: records are written under each.
-  std::vector<std::string> TextsOf(const std::string& image_ref) const {
-    std::vector<std::string> all = PlainSpellings(image_ref);
-    const std::string home = Home(image_ref);
-    if (const auto at = rows_.find(home); at != rows_.end()) {
-      for (const ImageRow* row : at->second) {
-        const auto texts = internal::TextsOf(*row);
-        all.insert(all.end(), texts.begin(), texts.end());
-      }
-    }
-    for (std::string& plain : PlainSpellings(home)) all.push_back(std::move(plain));
-    return all;
-  }
-
-  std::string Home(const std::string& image_ref) const {
-    std::string own = SpellingOf(image_ref);
-    const auto at = owners_.find(own);
-    return at == owners_.end() || at->second.empty() ? own : at->second;
-  }
-
-  // Quarantine closes an image under every spelling; a kubelet finds it under the exact one only.
-  bool InQuarantine(const std::vector<std::string>& refs) const {
-    return std::any_of(refs.begin(), refs.end(), [&](const std::string& ref) {
-      const auto sha256 = Sha256(ref);
-      return !sha256 || quarantined_.contains(HexEncode(*sha256));
-    });
-  }
-
-  // Of the default handler: a kubelet knows no others.
-  bool IsPreloaded(const ListedImage& image) const {
-    if (!content_.has_evidence) return false;
-    std::vector<std::string> refs = TextsOf(image.id);
-    refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
-    if (InQuarantine(refs)) return false;
-    const auto at = rows_.find(Home(image.id));
-    return at != rows_.end() && std::ranges::any_of(at->second, [](const ImageRow* row) {
-             return row->runtime_handler.empty() && row->preloaded && row->absent == 0;
-           });
-  }
-
   // Whether a readable record was written.
   Result<bool> WriteRecord(const ImagePulledRecord& record) {
-    auto written = WriteSpelling(record);
+    auto written = WriteNew(record.image_ref, EncodePulledRecord(record, options_.api_version));
     if (written && *written) ++report_.records;
     return written;
-  }
-
-  // The same, for a record that is counted under another ref.
-  Result<bool> WriteSpelling(const ImagePulledRecord& record) {
-    return WriteNew(record.image_ref, EncodePulledRecord(record, options_.api_version));
   }
 
   // Preloaded records can only open images: one that can't be written is left out, and a
@@ -241,7 +150,7 @@ class Exporter {
       if (file.identity && imported_.contains({file.path, file.identity->content})) continue;
       if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
         // The list of images tells what is closed.
-        if (content_.has_evidence && IsOwnClosing(file)) continue;
+        if (content_.store.has_evidence && IsOwnClosing(file)) continue;
         ImagePulledRecord bare = *record;
         bare.credential_mapping.clear();
         if (TRY(WriteRecord(bare))) ++report_.without_credentials;
@@ -268,7 +177,7 @@ class Exporter {
   }
 
   Result<void> WriteQuarantine(QuarantineKind kind) {
-    for (const QuarantinedFile& entry : content_.quarantine) {
+    for (const QuarantinedFile& entry : content_.store.quarantine) {
       if (entry.kind != kind) continue;
       const std::string name = "sha256-" + entry.sha256;
       if (!IsRecordName(name)) {
@@ -315,12 +224,10 @@ class Exporter {
   const ExportKubeletFiles& options_;
   StagedFolders& staged_;
   const UsernsExport& id_mappings_;
+  const MustFind must_;
   KubeletFolder folder_ = KubeletFolder::kPulling;
   std::set<std::pair<std::string, Sha256Digest>> imported_;
-  std::map<std::string, std::vector<const ImageRow*>> rows_;  // by subject
-  std::map<std::string, std::string> owners_;  // of digests: subjects; empty: of two images
-  std::set<std::string> quarantined_;          // of image refs, in hex
-  std::set<std::string> names_;                // files in the folder so far
+  std::set<std::string> names_;  // files in the folder so far
   ExportReport report_;
 };
 
@@ -330,7 +237,7 @@ Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
                                             const ExportKubeletFiles& options) {
   const std::string why = content.distrustful ? "is distrustful (" + content.distrust_reason + ")"
                                               : "knows which images are preloaded";
-  const bool needs_list = content.distrustful || content.has_evidence;
+  const bool needs_list = content.distrustful || content.store.has_evidence;
   if (needs_list && !options.images) {
     return Error{ErrorCode::kInvalidArgument,
                  "the store " + why + ", which a kubelet can't be told; nothing was exported",

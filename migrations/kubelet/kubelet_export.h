@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "store/images/image_row.h"
-#include "store/images/other_rows.h"
+#include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet/what_it_must_find.h"
 #include "waybill/calls.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
@@ -17,13 +17,7 @@ namespace waybill::internal {
 
 // The content of a store at one moment.
 struct ExportContent {
-  // The rows of images; of their credentials those that count, and have no end.
-  std::vector<ImageRow> rows;
-  std::vector<ImagePullIntent> intents;
-  // Mode strict: evidence can't be told to a kubelet. So each listed image of which nothing is
-  // known gets a record without credentials, and each record is written under every alias.
-  bool has_evidence = false;
-  std::vector<QuarantinedFile> quarantine;
+  StoreContent store;
   std::vector<ImagePreloadedRecord> preloaded;
   // The files that imports took. The store has the later state of their records.
   std::vector<ImportedFile> imported;

@@ -13,6 +13,7 @@
 
 #include "store/base/files.h"
 #include "store/base/options.h"
+#include "store/base/sha256.h"
 #include "store/images/other_rows.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
@@ -40,6 +41,12 @@ std::string OwnForm(std::string kubelets_form);
 inline constexpr std::string_view kClosingLine =
     "waybill guard closes this image. No kubelet can read this, so none remembers it.\n";
 std::string ClosingForm(std::string kubelets_form);
+
+// A file, and the SHA-256 of its content.
+struct ImportedFile {
+  std::string path;
+  Sha256Digest content{};
+};
 
 struct KubeletFile {
   KubeletFolder folder = KubeletFolder::kPulled;

@@ -149,6 +149,9 @@ struct NodeStoreOptions {
   // pull in two processes. Otherwise pulls that were left running count as ended with an unknown
   // outcome.
   bool continues_pulls = false;
+  // Whether pulls that are left running end with the process before this one. A guard knows better:
+  // they are its kubelet's.
+  bool ends_running_pulls = true;
   // Whether rules, policy, pool and short names become the store's. False: a command that owns it
   // for a moment, and goes by the mode and the policy that it has; but one that is just made gets
   // all of them.

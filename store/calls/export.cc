@@ -1,6 +1,5 @@
 // Going back to a kubelet without waybill.
 
-#include <set>
 #include <utility>
 
 #include "migrations/kubelet/kubelet_export.h"
@@ -8,10 +7,9 @@
 #include "store/calls/do.h"
 #include "store/calls/impl.h"
 #include "store/disk/trust_journal.h"
-#include "store/images/forget.h"
+#include "store/images/kubelet_file_row.h"
 #include "store/images/other_rows.h"
 #include "store/images/proofs.h"
-#include "store/images/pull_row.h"
 
 namespace waybill {
 
@@ -24,25 +22,18 @@ namespace {
 Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
                                         const ReaderPool::Lease& snapshot) {
   internal::ExportContent content;
-  const auto read = [&](Table table, std::string_view what, auto decode) {
-    return ListIn(impl, snapshot, table, what, decode);
-  };
-  content.rows =
-      TRY(impl.ListRows(snapshot, "the records", [](const internal::ImageRow&) { return true; }));
-  const auto policy = impl.PolicyIn(snapshot);
-  for (internal::ImageRow& row : content.rows) {
-    if (!row.pulled) continue;
-    internal::LeaveWhatCounts(snapshot, *policy, impl.AgingIn(snapshot), *row.pulled);
-    // A kubelet's files have no ends.
-    internal::LeaveIf(internal::HasNoEnd(), row.pulled->entries);
+  content.store = TRY(impl.ContentIn(snapshot, false));
+  // A kubelet's files have no ends.
+  for (internal::StoreContent::Image& image : content.store.images) {
+    internal::LeaveIf(internal::HasNoEnd(), image.counting);
   }
-  auto pulls = TRY(read(Table::kIntents, "the intents", internal::DecodeUnresolvedPull));
-  content.quarantine =
-      TRY(read(Table::kQuarantine, "the quarantine entries", internal::DecodeQuarantineValue));
-  content.preloaded =
-      TRY(read(Table::kPreloaded, "the preloaded records", internal::DecodePreloadedValue));
-  content.imported =
-      TRY(read(Table::kImported, "the imported files", internal::DecodeImportedFileValue));
+  content.preloaded = TRY(ListIn(impl, snapshot, Table::kPreloaded, "the preloaded records",
+                                 internal::DecodePreloadedValue));
+  auto files = TRY(ListIn(impl, snapshot, Table::kKubeletFiles, "the imported files",
+                          internal::DecodeKubeletFile));
+  for (internal::KubeletFileRow& file : files) {
+    if (file.content) content.imported.push_back({std::move(file.path), *file.content});
+  }
   auto rows = TRY(impl.HostIdsIn(snapshot));
   for (internal::HostIds& row : rows) {
     if (row.has_range()) {
@@ -54,12 +45,6 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
     }
     if (row.held) content.held.push_back(*std::move(row.held));
   }
-  content.has_evidence = internal::ModeIn(snapshot) == Mode::kStrict;
-  std::set<ImagePullIntent> intents;
-  for (const UnresolvedPull& pull : pulls) {
-    if (!pull.anything && pull.nothing_at == 0) intents.insert({pull.image, pull.runtime_handler});
-  }
-  content.intents.assign(intents.begin(), intents.end());
   content.distrustful = snapshot.state().distrustful;
   return content;
 }

@@ -75,6 +75,27 @@ class NodeStore::Impl {
   Result<void> Write(internal::Committer::Change change) noexcept;
   // The same; a dry run takes it back once it succeeded.
   Result<void> Write(internal::Committer::Change change, const ChangeOptions& options) noexcept;
+  // For as long as it lives, what this thread writes joins the transaction.
+  class Joined {
+   public:
+    Joined(const Impl& impl, internal::StoreTxn& txn)
+        : before_(std::exchange(current, {&impl, &txn})) {}
+    ~Joined() { current = before_; }
+    Joined(const Joined&) = delete;
+    Joined& operator=(const Joined&) = delete;
+    // Null: what it writes is a commit of its own.
+    static internal::StoreTxn* Of(const Impl& impl) {
+      return current.first == &impl ? current.second : nullptr;
+    }
+
+   private:
+    using Of_ = std::pair<const Impl*, internal::StoreTxn*>;
+    static inline thread_local Of_ current;
+    Of_ before_;
+  };
+  // Everything of one snapshot that a kubelet's files can say. `leaves_unreadable`: as GetContent.
+  Result<internal::StoreContent> ContentIn(const internal::ReaderPool::Lease& snapshot,
+                                           bool leaves_unreadable) const;
   // Why this store does not write.
   Error NotOwner() const;
   Error Closed() const;

@@ -310,7 +310,7 @@ Result<void> NodeStore::Impl::MendClockAtOpening() {
 Result<void> NodeStore::Impl::TakeOver(const NodeStoreOptions& options) {
   const std::filesystem::path witness = internal::WitnessIn(options.kubelet_directory);
   const bool before =
-      !report.created && (committer->state().digest(Table::kImported).count > 0 ||
+      !report.created && (committer->state().digest(Table::kKubeletFiles).count > 0 ||
                           internal::IsSameFile(owned->witness_path_before, witness));
   // Where the witness came there now, that was the take-over.
   const bool by_witness = internal::IsSameFile(owned->database.identity.witness_path, witness);
@@ -375,7 +375,7 @@ Result<void> NodeStore::Impl::Replay(const NodeStoreOptions& options) {
     return CloseGapByList(images, listed, handlers, report);
   });
   if (!replayed || rules == Mode::kKubelet) return replayed;
-  if (!options.continues_pulls) {
+  if (!options.continues_pulls && options.ends_running_pulls) {
     auto ended = EndRunningPulls();
     if (!GoesOnWhenFull(ended, "pulls of an earlier process count as running", report)) {
       return ended;
@@ -512,6 +512,7 @@ Error NodeStore::Impl::NotOwner() const {
 Result<void> NodeStore::Impl::Write(Committer::Change change) noexcept {
   return Guarded([&]() -> Result<void> {
     if (!committer) return NotOwner();
+    if (StoreTxn* const joined = Joined::Of(*this)) return change(*joined);
     // A credential that was queued before must not be merged into what this change writes.
     if (write_backs && write_backs->busy()) write_backs->WaitForAll();
     return committer->Run(

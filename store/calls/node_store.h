@@ -18,13 +18,22 @@
 #include <string_view>
 #include <vector>
 
+#include "migrations/kubelet/what_it_must_find.h"
+#include "store/base/function_ref.h"
 #include "store/base/metrics.h"
 #include "store/base/options.h"
+#include "store/images/kubelet_file_row.h"
 #include "waybill/calls.h"
 #include "waybill/store.h"
 #include "waybill/values.h"
 
 namespace waybill {
+
+struct KubeletFilesRead {
+  std::vector<internal::KubeletFileRow> rows = {};
+  bool is_whole = true;    // otherwise some can't be read, or are missing
+  std::uint64_t seed = 0;  // of the hashes in them
+};
 
 class NodeStore {
  public:
@@ -166,6 +175,23 @@ class NodeStore {
   Result<void> NoteKubeletBegan(const BootTime& began);
   // MakeBackup into a file, whose path may be relative: a command's own directory is known.
   Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress = {});
+
+  // What a kubelet's files are compared with. A row that can't be read is left out: its image is
+  // one that nobody knows.
+  Result<internal::StoreContent> GetContent() const;
+  // What is known of a kubelet's files (store/images/kubelet_file_row.h).
+  Result<KubeletFilesRead> GetKubeletFiles() const;
+  Result<void> PutKubeletFile(const internal::KubeletFileRow& row);
+  Result<void> EraseKubeletFile(const std::string& path);
+  // Of the newest commit.
+  std::uint64_t CommitSequence() const;
+  // Something newer than the store may be lost: until an operator accepts that, it is degraded.
+  Result<void> NoteLoss(const std::string& reason);
+  // As if a pull of unknown end could have brought any image.
+  Result<void> NotePullOfAnything();
+  // What `calls` changes by calls of this store becomes one commit: all of it, or nothing. It may
+  // run twice, and on another thread while this one waits. What it reads is of before.
+  Result<void> InOneCommit(internal::FunctionRef<Result<void>()> calls);
 
   class Impl;  // what the rooms work on: store/calls/impl.h
   Impl& impl() const { return *impl_; }

@@ -64,7 +64,7 @@ Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_d
     kubelet_directory = KubeletDirectoryOf(owned->database.identity.witness_path);
   }
   // It is somewhere.
-  if (kubelet_directory.empty() && state.digest(Table::kImported).count > 0) return {};
+  if (kubelet_directory.empty() && state.digest(Table::kKubeletFiles).count > 0) return {};
   auto backups = internal::FindBackups(directory);
   if (!backups && backups.error().code != ErrorCode::kNotFound) return backups.error();
   std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();

@@ -38,7 +38,7 @@ enum class RecordKind : std::uint8_t {
   kPullIntent = 5,
   kQuarantine = 6,
   kPreloadedRecord = 7,
-  kImportedFile = 8,
+  kKubeletFile = 8,
   kRuntimeHandler = 9,
   kHostIds = 10,
   kRevocation = 13,

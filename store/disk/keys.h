@@ -6,7 +6,7 @@
 //                      so "was it pulled for any handler" is one seek
 //   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
 //   observed-preload   XXH3-128 of the image ref
-//   imported-files-1   XXH3-128 of the path below image_manager/
+//   kubelet-files--1   XXH3-128 of the path below image_manager/
 //   runtime-handlers   XXH3-128 of the name
 //   revocations----1   XXH3-128 of the kind and three parts, each after its length
 //   streaming-tokens   the first 16 bytes of the token's SHA-256. Not hashed: tokens are random

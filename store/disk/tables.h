@@ -23,7 +23,7 @@ enum class Table : std::uint8_t {
   kIntents,
   kQuarantine,
   kPreloaded,
-  kImported,
+  kKubeletFiles,
   kHostIds,
   kRevocations,
   kStreamingTokens,
@@ -37,7 +37,7 @@ using Payload = std::span<const std::uint8_t>;
 // The key of a payload that comes from a sound envelope. nullopt: not a FlatBuffer of the table's
 // record, incomplete, or above limits.h. A value under the key that it has may be read in place.
 using KeyFunction = std::optional<Key16>(Payload payload, std::uint64_t seed);
-KeyFunction KeyOfImage, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, KeyOfImportedFile,
+KeyFunction KeyOfImage, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, KeyOfKubeletFile,
     KeyOfRuntimeHandler, KeyOfHostIds, KeyOfRevocation, KeyOfStreamingToken;
 
 // What of a table is kept when a database takes the place of another (opening/product.h).
@@ -73,8 +73,8 @@ inline constexpr auto kTables = std::to_array<TableSpec>({
      Kept::kOfBoth, &StoreCounts::quarantine_entries},
     {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, 1, 1, KeyOfPreloaded,
      Kept::kProven, &StoreCounts::preloaded_records},
-    {Table::kImported, "imported-files-1", RecordKind::kImportedFile, 1, 1, KeyOfImportedFile,
-     Kept::kOfSource, &StoreCounts::imported_files},
+    {Table::kKubeletFiles, "kubelet-files--1", RecordKind::kKubeletFile, 1, 1, KeyOfKubeletFile,
+     Kept::kOfSource, &StoreCounts::kubelet_files},
     {Table::kHostIds, "host-ids-------1", RecordKind::kHostIds, 1, 1, KeyOfHostIds, Kept::kOwnRules,
      nullptr},
     {Table::kRevocations, "revocations----1", RecordKind::kRevocation, 1, 2, KeyOfRevocation,

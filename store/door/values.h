@@ -352,7 +352,7 @@ void Describe(V& v, const StoreCounts& x) {
   v("intents", x.intents);
   v("quarantinedFiles", x.quarantine_entries);
   v("observedPreloaded", x.preloaded_records);
-  v("importedFiles", x.imported_files);
+  v("kubeletFiles", x.kubelet_files);
   v("preloaded", x.ledger_entries);
   v("aliases", x.spellings);
   v("idMappings", x.id_mappings);

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "schema/v1/imported_generated.h"
+#include "schema/v1/kubelet_file_generated.h"
 #include "schema/v1/quarantine_generated.h"
 #include "schema/v2/runtime_handler_generated.h"
 #include "store/base/hex.h"
@@ -108,25 +108,6 @@ std::optional<ImagePreloadedRecord> DecodePreloadedValue(Payload payload) {
   return record;
 }
 
-std::vector<std::uint8_t> EncodeImportedFileValue(const ImportedFile& file) {
-  flatbuffers::FlatBufferBuilder builder(256);
-  const auto path = builder.CreateString(file.path);
-  const v1::Sha256 content(Raw(file.content));
-  return Finish(builder, v1::CreateImportedFile(builder, path, &content));
-}
-
-std::optional<ImportedFile> DecodeImportedFileValue(Payload payload) {
-  const auto* root = Root<v1::ImportedFile>(payload);
-  if (root == nullptr || root->path() == nullptr || root->content() == nullptr ||
-      !Fits(root->path(), kMaxPathBytes)) {
-    return std::nullopt;
-  }
-  ImportedFile file;
-  file.path = root->path()->str();
-  std::memcpy(file.content.data(), root->content()->bytes()->data(), file.content.size());
-  return file;
-}
-
 std::optional<Key16> KeyOfQuarantine(Payload payload, std::uint64_t seed) {
   const auto entry = DecodeQuarantineValue(payload);
   std::array<std::uint8_t, 32> sha256{};
@@ -137,11 +118,6 @@ std::optional<Key16> KeyOfQuarantine(Payload payload, std::uint64_t seed) {
 std::optional<Key16> KeyOfPreloaded(Payload payload, std::uint64_t seed) {
   const auto record = DecodePreloadedValue(payload);
   return record ? std::optional(HashKey(record->image_ref, seed)) : std::nullopt;
-}
-
-std::optional<Key16> KeyOfImportedFile(Payload payload, std::uint64_t seed) {
-  const auto file = DecodeImportedFileValue(payload);
-  return file ? std::optional(HashKey(file->path, seed)) : std::nullopt;
 }
 
 std::optional<Key16> KeyOfRuntimeHandler(Payload payload, std::uint64_t seed) {

@@ -4,7 +4,6 @@
 #ifndef WAYBILL_STORE_IMAGES_OTHER_ROWS_H_
 #define WAYBILL_STORE_IMAGES_OTHER_ROWS_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,21 +18,13 @@
 
 namespace waybill::internal {
 
-// A file that was imported, and the SHA-256 of its content.
-struct ImportedFile {
-  std::string path;
-  std::array<std::uint8_t, 32> content{};
-};
-
 std::vector<std::uint8_t> EncodeRuntimeHandlerValue(const RuntimeHandler& handler);
 std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantinedFile& entry);
 std::vector<std::uint8_t> EncodePreloadedValue(const ImagePreloadedRecord& record);
-std::vector<std::uint8_t> EncodeImportedFileValue(const ImportedFile& file);
 
 // nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
 std::optional<QuarantinedFile> DecodeQuarantineValue(Payload payload);
 std::optional<ImagePreloadedRecord> DecodePreloadedValue(Payload payload);
-std::optional<ImportedFile> DecodeImportedFileValue(Payload payload);
 std::optional<RuntimeHandler> DecodeRuntimeHandlerValue(Payload payload);
 
 // In place, from an envelope that verified (see PulledRecordView).

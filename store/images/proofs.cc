@@ -1,6 +1,7 @@
 #include "store/images/proofs.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -165,6 +166,26 @@ Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, const Cl
   Proof better = later;
   better.pull_began = std::max(a.pull_began, b.pull_began);
   return better;
+}
+
+void NoteNextEnd(const Aging& aging, const Credentials& counting,
+                 std::optional<std::chrono::seconds>& next) {
+  const auto note = [&](const Proof& proof) {
+    std::int64_t left = std::numeric_limits<std::int64_t>::max();
+    if (proof.good_until) left = proof.good_until->seconds - aging.now.ends.seconds;
+    if (aging.max_age.count() != 0 && proof.proven) {
+      left = std::min(left,
+                      proof.proven->seconds + aging.max_age.count() + 1 - aging.now.ages.seconds);
+    }
+    if (left == std::numeric_limits<std::int64_t>::max()) return;
+    const std::chrono::seconds until(std::max<std::int64_t>(left, 1));
+    next = std::min(next.value_or(until), until);
+  };
+  for (const auto& [name, entry] : counting) {
+    if (entry.node_pods_accessible) note(entry.node_pods_proof);
+    for (const auto& one : entry.kubernetes_secrets) note(one.proof);
+    for (const auto& one : entry.kubernetes_service_accounts) note(one.proof);
+  }
 }
 
 bool MergeCredentials(Credentials& entries, std::string_view image_name,

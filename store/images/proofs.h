@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -90,6 +91,10 @@ class IsGood {
   const VerificationPolicy& policy_;
   Aging aging_;
 };
+
+// Lowers `next` to how long it takes until one of the credentials ends that count now.
+void NoteNextEnd(const Aging& aging, const Credentials& counting,
+                 std::optional<std::chrono::seconds>& next);
 
 // Which of two proofs of one credential stays: the later one, unless the registry checked the
 // earlier one alone, and that is not past its age, `most`.

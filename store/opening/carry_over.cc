@@ -12,6 +12,7 @@
 #include "store/base/try.h"
 #include "store/images/change_mode.h"
 #include "store/images/images.h"
+#include "store/images/kubelet_file_row.h"
 #include "store/images/open_pulls.h"
 #include "store/images/other_rows.h"
 #include "store/images/proofs.h"
@@ -139,6 +140,8 @@ Result<void> CarryValues(StoreTxn& txn, const Replacing& from, const WhatOpens& 
     if (has_own_form || spec.kept == Kept::kNone || spec.kept == Kept::kOwnRules) continue;
     for (const auto& payload : from.source.of(spec.table)) {
       if (spec.kept == Kept::kProven && !opens.Keeps(spec, payload)) continue;
+      // Rows may be lost, or older than the files: a guard must not take these for looked at.
+      if (spec.table == Table::kKubeletFiles && IsOfNode(payload)) continue;
       TRY(CarryValue(txn, spec, payload));
     }
     if (from.old == nullptr || spec.kept != Kept::kOfBoth) continue;

@@ -97,7 +97,7 @@ class Node final : public Product {
     const bool is_first = !options.kubelet_directory.empty() &&
                           IsSameFile(witness, WitnessIn(options.kubelet_directory)) &&
                           !IsSameFile(identity.witness_path, witness) &&
-                          state.digest(Table::kImported).count == 0;
+                          state.digest(Table::kKubeletFiles).count == 0;
     return is_first ? TakesOverUsedDirectory(options) : Result<bool>(false);
   }
   Result<void> OnTakeOver(StoreTxn& txn, const NodeStoreOptions& options) const override {

@@ -342,9 +342,9 @@ BOOST_FIXTURE_TEST_CASE(an_export_ends_where_every_look_fails, OnStage) {
   const Tree before = TreeOf(stage.kubelet());
   internal::ExportContent content;
   content.now = Timestamp{kFakeEpoch, 0};
-  content.rows.push_back(
-      {.subject = Ref(1),
-       .pulled = internal::PulledPart{.last_updated = Timestamp{kFakeEpoch, 0}}});
+  content.store.images.push_back(
+      {{.subject = Ref(1),
+        .pulled = internal::PulledPart{.last_updated = Timestamp{kFakeEpoch, 0}}}});
   content.allocations.push_back({"pod-1", 7U << 20U, 65536, {}, PoolRelation::kInPool});
   const auto run = [&] {
     return internal::ExportKubeletDirectory(content, {.kubelet_directory = stage.kubelet()});

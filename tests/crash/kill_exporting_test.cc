@@ -38,12 +38,12 @@ std::uint32_t HostIdOf(std::size_t pod) { return static_cast<std::uint32_t>((pod
 ExportContent SomeContent() {
   ExportContent content;
   for (int i = 0; i < 5; ++i) {
-    content.rows.push_back({.subject = "new " + std::to_string(i),
-                            .pulled = internal::PulledPart{.last_updated = kNow}});
-    content.intents.push_back({"new " + std::to_string(i)});
+    content.store.images.push_back({{.subject = "new " + std::to_string(i),
+                                     .pulled = internal::PulledPart{.last_updated = kNow}}});
+    content.store.pulls.push_back({.image = "new " + std::to_string(i)});
   }
   content.preloaded = {{"new", kNow, {"x"}}};
-  content.quarantine = {{QuarantineKind::kImage, Sha256Hex("unreadable"), "", "", kNow}};
+  content.store.quarantine = {{QuarantineKind::kImage, Sha256Hex("unreadable"), "", "", kNow}};
   for (std::size_t i = 0; i < kPods.size(); ++i) {
     content.allocations.push_back({kPods[i], HostIdOf(i), 65536, {}, PoolRelation::kInPool});
   }

@@ -20,15 +20,22 @@ namespace waybill::testing {
 // An export's content with records in the place of rows.
 struct KubeletContent : internal::ExportContent {
   std::vector<ImagePulledRecord> records = {};
+  std::vector<ImagePullIntent> intents = {};
+  std::vector<QuarantinedFile> quarantine = {};
 
   internal::ExportContent Whole() const {
     internal::ExportContent whole = *this;
+    whole.store.quarantine = quarantine;
+    for (const ImagePullIntent& intent : intents) {
+      whole.store.pulls.push_back(
+          {.image = intent.image, .runtime_handler = intent.runtime_handler});
+    }
     for (const ImagePulledRecord& record : records) {
       internal::ImageRow row{.subject = record.image_ref,
                              .runtime_handler = record.runtime_handler};
       row.pulled = internal::PulledPart{.last_updated = record.last_updated,
                                         .entries = record.credential_mapping};
-      whole.rows.push_back(std::move(row));
+      whole.store.images.push_back({std::move(row), record.credential_mapping});
     }
     return whole;
   }

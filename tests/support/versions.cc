@@ -8,6 +8,7 @@
 
 #include "store/disk/envelope.h"
 #include "store/disk/trust_journal.h"
+#include "store/images/kubelet_file_row.h"
 #include "store/images/other_rows.h"
 #include "store/images/pull_row.h"
 #include "store/images/shown.h"
@@ -114,10 +115,10 @@ Contents ContentsOf(const std::filesystem::path& directory) {
   DecodeAll(values, Table::kPreloaded, internal::DecodePreloadedValue, contents.preloaded);
   DecodeAll(values, Table::kRuntimeHandlers, internal::DecodeRuntimeHandlerValue,
             contents.handlers);
-  std::vector<internal::ImportedFile> imported;
-  DecodeAll(values, Table::kImported, internal::DecodeImportedFileValue, imported);
-  for (const auto& file : imported) {
-    contents.imported[file.path] = {file.content.begin(), file.content.end()};
+  std::vector<internal::KubeletFileRow> files;
+  DecodeAll(values, Table::kKubeletFiles, internal::DecodeKubeletFile, files);
+  for (const auto& file : files) {
+    if (file.content) contents.imported[file.path] = {file.content->begin(), file.content->end()};
   }
   for (auto& event : Decoded(internal::DecodeJournal(HeaderIn(values, internal::kTrustKey)))) {
     contents.journal.emplace_back(event.at, event.distrustful, event.reason);

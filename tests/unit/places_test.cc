@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(what_is_remembered_is_what_was_found_under_the_same_questio
   }
   const std::vector<Search> searches = {Search::kKey, Search::kPrefix};
   const std::vector<Table> tables = {Table::kImages, Table::kIntents, Table::kQuarantine,
-                                     Table::kImported, Table::kRevocations};
+                                     Table::kKubeletFiles, Table::kRevocations};
   const std::vector<std::byte> map(1 << 16);
   using Question = std::tuple<Search, Table, Key16>;
   using Answer = std::pair<const std::byte*, std::uint32_t>;

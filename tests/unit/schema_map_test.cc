@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(each_kind_has_its_number) {
       {RecordKind::kPullIntent, "PullIntent"},
       {RecordKind::kQuarantine, "Quarantine"},
       {RecordKind::kPreloadedRecord, "PreloadedRecord"},
-      {RecordKind::kImportedFile, "ImportedFile"},
+      {RecordKind::kKubeletFile, "KubeletFile"},
       {RecordKind::kRuntimeHandler, "RuntimeHandler"},
       {RecordKind::kHostIds, "HostIds"},
       {RecordKind::kRevocation, "Revocation"},

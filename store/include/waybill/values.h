@@ -994,7 +994,7 @@ struct StoreCounts {
   std::uint64_t intents = 0;
   std::uint64_t quarantine_entries = 0;
   std::uint64_t preloaded_records = 0;
-  std::uint64_t imported_files = 0;
+  std::uint64_t kubelet_files = 0;
   std::uint64_t ledger_entries = 0;
   std::uint64_t spellings = 0;    // aliases under which images are known
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
