@@ -54,7 +54,7 @@ Aside::Aside(const GuardOptions& options, Session session)
 
 Result<Aside> Aside::Begin(const GuardOptions& options) {
   const std::filesystem::path folder = AsideFolder(options.kubelet_directory);
-  auto session = TRY(Session::Begin(folder, {}));
+  auto session = TRY(Session::Begin(folder));
   TRY(internal::WriteFileDurably(folder / kAsideFile, ""));
   return Aside(options, std::move(session));
 }

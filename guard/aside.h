@@ -10,6 +10,7 @@
 #include <string>
 
 #include "guard/life.h"
+#include "guard/look.h"
 #include "guard/session.h"
 #include "waybill/result.h"
 

@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <iterator>
 #include <thread>
 #include <utility>
 
+#include "guard/aside.h"
 #include "guard/kubelet_process.h"
-#include "guard/opening.h"
-#include "guard/record_changes.h"
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
+#include "store/base/image_name.h"
+#include "store/base/image_spellings.h"
+#include "store/base/quote.h"
 #include "store/base/try.h"
 
 namespace waybill::guard {
@@ -22,16 +23,19 @@ namespace {
 // How long a list may go unjudged without an event: lists settle open pulls.
 constexpr std::int64_t kJudgeSeconds = 300;
 
-// If a kubelet removes files all the time, the mark will not fit: a gap.
-constexpr int kMaxCaptures = 8;
+// More rounds than one writer can cause.
+constexpr int kMaxRounds = 12;
+// Then somebody writes faster than the guard.
+constexpr std::int64_t kWait = kNanosecondsPerSecond;
 
-// How often the handling of a kubelet's change is tried again.
-constexpr int kMaxTries = 3;
+// A change of a folder within the same tick of the kernel's clock would not show.
+constexpr std::chrono::milliseconds kSettles{25};
+
+constexpr std::int64_t kNamesMayCome = 3 * kNanosecondsPerSecond;
+constexpr std::size_t kMaxNamedUnlisted = 100;
+constexpr std::size_t kMaxNamedWaiting = 1000;
 
 constexpr std::string_view kImageManager = "image_manager";
-
-// With more events, everything is compared instead.
-constexpr std::size_t kMaxUnhandled = 10'000;
 
 bool IsFatal(ErrorCode code) {
   return code == ErrorCode::kOutcomeUnknown || code == ErrorCode::kOwned ||
@@ -42,15 +46,24 @@ bool IsOfPods(const WatchEvent& event) {
   return event.folder == WatchedFolder::kPods || event.folder == WatchedFolder::kPod;
 }
 
-// Whether only a comparison tells what happened.
-bool IsOfAll(const WatchEvent& event) {
-  return event.what == WatchEvent::What::kOverflow || event.what == WatchEvent::What::kReplaced;
+Error InAHurry() {
+  return {ErrorCode::kInterrupted,
+          "the guard was asked to end before it was ready; what it took over is kept",
+          "start it again to go on"};
 }
 
-// Whether the event may tell of something that is to be recorded.
-bool Matters(const WatchEvent& event) {
-  if (IsOfPods(event) || event.folder == WatchedFolder::kRoot || IsOfAll(event)) return true;
-  return internal::IsRecordName(event.name) && event.what != WatchEvent::What::kMade;
+// The names that files of these images may have.
+std::set<FileName> NamesOf(const std::vector<ListedImage>& images) {
+  std::set<FileName> names;
+  for (const ListedImage& image : images) {
+    for (const std::string& ref : internal::PlainSpellings(image.id)) {
+      names.insert(internal::RecordNameOf(ref));
+    }
+    for (const std::string& digest : image.repo_digests) {
+      names.insert(internal::RecordNameOf(digest));
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -71,27 +84,40 @@ Result<void> Guard::Begin() {
   TRY(CheckNoneInside(kubelet_directory(), life_.options.store.directory));
   TRY(life_.FindFolders());
   auto lost_all = TRY(LostAll(kubelet_directory()));
-  auto session = TRY(Session::Begin(life_.own(), life_.Stamped()));
+  was_used_ = TRY(internal::KubeletHasRun(kubelet_directory()));
+  auto session = TRY(Session::Begin(life_.own()));
   session_.emplace(std::move(session));
   watches_ = TRY(Watches::Make());
+  for (const KubeletFolder folder : {KubeletFolder::kPulled, KubeletFolder::kPulling}) {
+    RecordFiles& files = folder == KubeletFolder::kPulled ? life_.pulled : life_.pulling;
+    files.OnExchange([this, folder](const std::string& name) { ++exchanged_[{folder, name}]; });
+  }
   // Before anything is read, so that nothing is missed in between.
   TRY(Watch());
   life_.status.since = life_.options.store.clock();
-  life_.kubelet_runs = life_.options.kubelet_runs && life_.options.kubelet_runs();
-  life_.status.kubelet_ran_before = life_.options.kubelet_ran_before.value_or(life_.kubelet_runs);
-  if (life_.kubelet_runs) life_.status.waiting = std::move(life_.options.waiting);
-  TRY(OpenStore(life_, *session_, lost_all, left_));
+  opened_ = TRY(OpenStore(life_, lost_all));
+  known_ = TRY(KnownFiles::Read(store()));
+  opened_at_ = store().CommitSequence();
+  if (opened_.was_aside) known_.ForgetLook();
+  looker_.emplace(known_.seed);
   pods_ = std::make_unique<PodMappings>(life_, *watches_);
   TRY(MakeFolders());
   TRY(Watch());
-  // If a kubelet runs, the mark would lack what it did since the comparison.
-  if (!life_.kubelet_runs) session_->Capture();
   auto put = PutAllRight();
-  put_right_at_ = life_.Now();
-  // A start that failed, for example without a runtime, missed nothing: the next one can begin as
-  // this one did.
-  if (!put && !life_.gap) static_cast<void>(LeaveMark());
+  // A start that failed, for example without a runtime, missed nothing: the next one goes on.
+  if (!put && !IsFatal(put.error().code)) static_cast<void>(Settle());
   return put;
+}
+
+// Looks until it is noted that nothing is left to do. What the guard itself changed must be older
+// than the look that says so.
+Result<void> Guard::Settle() {
+  TRY(LookUntilDone());
+  for (int turn = 0; turn < kMaxRounds && looker_->look().folders.empty(); ++turn) {
+    std::this_thread::sleep_for(kSettles);
+    TRY(LookUntilDone());
+  }
+  return {};
 }
 
 // A kubelet makes its directory itself.
@@ -116,12 +142,6 @@ Result<void> Guard::MakeFolders() {
   return life_.FindFolders();
 }
 
-Result<void> Guard::PutMarkers() const {
-  if (!life_.options.live) return {};
-  TRY(life_.pulled.PutMarker());
-  return life_.pulling.PutMarker();
-}
-
 Result<void> Guard::Watch() {
   TRY(watches_->Add(WatchedFolder::kRoot, kubelet_directory()));
   TRY(watches_->Add(WatchedFolder::kPulled, life_.pulled.path()));
@@ -130,21 +150,20 @@ Result<void> Guard::Watch() {
 }
 
 Result<void> Guard::PutAllRight() {
-  TRY(TakeLeft());
-  TRY(TakeOverAll());
-  if (life_.kubelet_runs) life_.starting = false;
-  TRY(FirstList());
-  put_right_.TellUnlisted();
-  if (const std::uint64_t presumed = life_.status.presumed; presumed > 0) {
-    life_.Log(LogLevel::kNotice,
-              internal::HowMany(presumed, "image") + (presumed == 1 ? " is" : " are") +
-                  " presumed preloaded, since nobody recorded a pull before the store was made: "
-                  "settle that with waybill preload confirm, or close");
+  TRY(LookUntilDone());
+  // That is noted now as an unrecorded period.
+  auto over = opened_.was_aside ? Aside::IsOver(kubelet_directory()) : Result<void>();
+  if (!over) {
+    life_.Log(LogLevel::kWarning,
+              over.error().message + "; until that is mended, each start counts as after a gap");
   }
+  if (life_.Hurries()) return InAHurry();
+  TRY(FirstList());
+  if (life_.Hurries()) return InAHurry();
+  TellStarted();
   if (auto begun = put_right_.BeginKeeping(); !begun) {
     life_.Log(LogLevel::kWarning, begun.error().ToString());
   }
-  TRY(PutMarkers());
   auto pods = pods_->PutRight();
   // A kubelet follows a symlink there that others can change, too.
   if (!pods && pods.error().code != ErrorCode::kUnsafePath) return pods;
@@ -154,29 +173,31 @@ Result<void> Guard::PutAllRight() {
   return {};
 }
 
-// What the guard before this one saw, and had no time to record.
-Result<void> Guard::TakeLeft() {
-  // Without an open pull the store did not remember what was forgotten since (Stop opens one). A
-  // list that somebody else had judged may have ended it. What is left may have been revoked since,
-  // or by what was lost.
-  auto pulls = TRY(store().ListOpenPulls());
-  const bool believed = !life_.lost && !pulls.empty();
-  // The guard is starting, so in a hurry this fails, and what is left stays left.
-  for (; !left_.records.empty(); left_.records.pop_front()) {
-    TRY(life_.BreaksOff());
-    TRY(taken_over_.TakeOverLeft(left_.records.front(), believed));
+void Guard::TellStarted() {
+  const GuardStatus& status = life_.status;
+  if (status.presumed > 0) {
+    life_.Log(LogLevel::kNotice,
+              internal::HowMany(status.presumed, "image") +
+                  (status.presumed == 1 ? " is" : " are") +
+                  " presumed preloaded, since nobody recorded a pull before the store was made: "
+                  "settle that with waybill preload confirm, or close");
   }
-  for (; !left_.pulls.empty(); left_.pulls.pop_front()) {
-    TRY(life_.BreaksOff());
-    TRY(pulls_.NoteUnknown(left_.pulls.front()));
+  const std::uint64_t unlisted = status.records_unlisted;
+  if (unlisted == 0) return;
+  if (had_list_ && listed_.empty()) {
+    life_.Log(LogLevel::kWarning,
+              "the runtime lists no images, and there are records of " +
+                  internal::HowMany(unlisted, "image") +
+                  ": is its disk new, or not mounted? What is known of them is kept, and counts "
+                  "when they come back");
+    return;
   }
-  return {};
-}
-
-Result<void> Guard::TakeOverAll() {
-  // Records first: a pull of unknown beginning must not prove their credentials.
-  auto all = TRY(taken_over_.TakeOverAll());
-  return all ? pulls_.TakeOverAll() : Result<void>();
+  const std::uint64_t all = known_.records.size();
+  const bool most = unlisted * 2 > all;
+  life_.Log(most ? LogLevel::kWarning : LogLevel::kNotice,
+            "the runtime does not list the images of " + std::to_string(unlisted) + " of " +
+                std::to_string(all) + " records; their files stay as they are" +
+                (most ? ": is this the runtime that the kubelet uses?" : ""));
 }
 
 Result<void> Guard::FirstList() {
@@ -189,7 +210,7 @@ Result<void> Guard::FirstList() {
     // Trying a wrong endpoint again does not help.
     if (!list && list.error().code == ErrorCode::kInvalidArgument) return list.error();
     auto taken = list ? TakeList(token, list) : Result<void>(list.error());
-    if (taken && listed_.known()) return {};
+    if (taken && had_list_) return {};
     // If a kubelet runs already, TakeList succeeds although something must be tried again.
     const Error error =
         taken ? Error{ErrorCode::kUnavailable, life_.status.runtime_error, ""} : taken.error();
@@ -209,18 +230,394 @@ Result<void> Guard::GoOnWithoutList(const Error& error) {
   life_.status.runtime_error = error.ToString();
   life_.Log(LogLevel::kWarning, "there is no list of images yet: " + life_.status.runtime_error);
   life_.wants_list = true;
-  TRY(taken_over_.TakeOverUnproven(nullptr));
-  return PutRight();
+  // Any record may be of an image on the node.
+  no_list_comes_ = true;
+  return LookUntilDone();
 }
 
+// --- A look
+// ---------------------------------------------------------------------------------------
+
+Result<void> Guard::Again() {
+  TRY(Survive(ReadQueue(), "read what the kernel tells of the kubelet's files"));
+  if (NothingHappened()) return {};
+  return Survive(LookUntilDone(), "follow the kubelet's files");
+}
+
+bool Guard::NothingHappened() {
+  if (!is_done_ || !written_.empty() || overflow_ || replaced_ || !content_) return false;
+  const std::int64_t now = life_.Now();
+  if (now >= wakes_at_ || store().CommitSequence() != content_->sequence || ClockWasSet()) {
+    return false;
+  }
+  const auto kubelet = life_.options.kubelet ? life_.options.kubelet() : std::nullopt;
+  return (kubelet ? kubelet->life : std::string()) == life_seen_;
+}
+
+Result<void> Guard::LookUntilDone(const std::vector<ListedImage>* listing) {
+  is_done_ = false;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    TRY(ReadQueue());
+    if (replaced_) {
+      auto in_place = TRY(SeeToFolders());
+      replaced_ = false;
+      if (!in_place) return {};
+    }
+    auto more = TRY(Look(listing));
+    if (!more) {
+      is_done_ = listing == nullptr;
+      if (is_done_) life_.ended_now.clear();
+      // What a command changed before is in force.
+      if (is_done_ && had_list_) life_.status.judged_commit = content_->sequence;
+      return {};
+    }
+  }
+  if (listing != nullptr) {
+    return Error{ErrorCode::kUnavailable, "the kubelet's files change faster than they are read"};
+  }
+  life_.Log(LogLevel::kWarning, "the kubelet's files change faster than they are put right");
+  wakes_at_ = life_.Now() + kWait;
+  return {};
+}
+
+Result<void> Guard::ReadQueue() {
+  auto events = TRY(watches_->Read());
+  for (const WatchEvent& event : events) {
+    ++life_.status.events;
+    if (event.what == WatchEvent::What::kOverflow) {
+      overflow_ = true;
+      written_.clear();
+      exchanged_.clear();
+      TRY(Survive(pods_ ? pods_->Compare() : Result<void>(), "compare the pods' ID mappings"));
+    } else if (IsOfPods(event)) {
+      TRY(Survive(pods_->Handle(event), "follow " + event.name));
+    } else if (event.folder == WatchedFolder::kRoot) {
+      // Made, moved there, or moved away: that is no event of pulled/ in it.
+      replaced_ =
+          replaced_ || event.name == kImageManager || event.what == WatchEvent::What::kReplaced;
+      if (event.what == WatchEvent::What::kMade && event.name == "pods" && pods_) {
+        TRY(Survive(pods_->Compare(), "compare the pods' ID mappings"));
+      }
+    } else if (event.what == WatchEvent::What::kReplaced) {
+      replaced_ = true;
+    } else {
+      is_done_ = false;
+      // A kubelet renames its files into place; what is linked there is the guard's own.
+      if (event.what != WatchEvent::What::kWritten || !internal::IsRecordName(event.name)) continue;
+      const auto folder =
+          event.folder == WatchedFolder::kPulled ? KubeletFolder::kPulled : KubeletFolder::kPulling;
+      const std::pair file(folder, event.name);
+      const auto own = exchanged_.find(file);
+      if (own == exchanged_.end()) {
+        ++written_[file];
+      } else if (--own->second == 0) {
+        exchanged_.erase(own);
+      }
+    }
+  }
+  return {};
+}
+
+// Whether the wall clock went otherwise than the boot clock since the store was read.
+bool Guard::ClockWasSet() const {
+  const std::int64_t boot = (life_.Now() - content_at_.nanoseconds) / kNanosecondsPerSecond;
+  const std::int64_t wall = life_.options.store.clock().seconds - wall_at_.seconds;
+  return std::abs(wall - boot) > 2;
+}
+
+// What the store has, if that changed.
+Result<void> Guard::ReadStore() {
+  const std::int64_t now = life_.Now();
+  if (content_ && content_->sequence == store().CommitSequence() && now < content_until_ &&
+      !ClockWasSet()) {
+    return {};
+  }
+  projected_.reset();
+  content_at_ = life_.options.store.boot_clock();
+  wall_at_ = life_.options.store.clock();
+  content_ = TRY(store().GetContent());
+  ++reads_;
+  content_until_ = std::numeric_limits<std::int64_t>::max();
+  if (content_->next_end)
+    content_until_ = now + content_->next_end->count() * kNanosecondsPerSecond;
+  lost_ = content_->distrustful && LostSomething(store());
+  life_.status.presumed = static_cast<std::uint64_t>(
+      std::ranges::count_if(content_->images, [](const internal::StoreContent::Image& image) {
+        return image.row.preloaded && image.row.absent == 0 &&
+               image.row.preloaded->source == kPresumedSource;
+      }));
+  return {};
+}
+
+Places Guard::PlacesNow() const {
+  return {life_.image_manager, life_.pulled.path(), life_.pulling.path(), life_.links()};
+}
+
+const Guard::Projected& Guard::Project(const std::vector<ListedImage>* listing) {
+  std::set<FileName> running;
+  for (const auto& [name, row] : known_.intents) {
+    if (row.since != 0) running.insert(name);
+  }
+  if (!projected_ || projected_->reads != reads_ || projected_->lists != lists_ ||
+      projected_->running != running) {
+    const auto* const list = listing != nullptr ? listing : had_list_ ? &listed_ : nullptr;
+    Known known(*content_, list == nullptr ? std::vector<ListedImage>() : *list);
+    MustFind must =
+        internal::WhatItMustFind(*content_, known.images(), list, internal::ForWhom::kGuard,
+                                 running, life_.options.preloaded_is_open);
+    projected_ = std::make_unique<const Projected>(
+        Projected{reads_, lists_, std::move(running), std::move(known), std::move(must)});
+  }
+  return *projected_;
+}
+
+Context Guard::ContextOf(const guard::Look& look, const std::set<FileName>* listing) {
+  const GuardOptions& options = life_.options;
+  // Asked after the files were read: what is noted of them holds for the kubelet that is found.
+  const auto kubelet = options.kubelet ? options.kubelet() : std::nullopt;
+  Context context{.life = kubelet ? kubelet->life : std::string(),
+                  .began = kubelet ? kubelet->began : std::nullopt};
+  life_seen_ = context.life;
+  context.watched = watched_ && !look.overflow;
+  if (context.life != known_.node.life) {
+    // One that is known already did not begin now: nobody saw what it did meanwhile.
+    context.began_seen = context.life.empty() || (context.watched && markers_stood_ &&
+                                                  context.life != known_.node.last_life);
+  } else {
+    context.began_seen = known_.node.began_seen &&
+                         (context.life.empty() || context.watched || IsAsNoted(look, known_));
+  }
+  context.lost = lost_;
+  context.first = known_.node.folders.empty() && content_->awaits_first_list && !lost_ &&
+                  !opened_.lost_all && !opened_.was_aside;
+  context.nothing_ends = content_->revocations.empty() && !content_->has_ages;
+  if (known_.node.read_unknown && context.life == known_.node.last_life) {
+    context.began_seen = context.nothing_ends = false;
+  }
+  context.live = options.live;
+  context.now = life_.Now();
+  context.window = options.store.evidence.window.count() * kNanosecondsPerSecond;
+  context.had_list = had_list_;
+  context.no_list_comes = no_list_comes_ && !had_list_;
+  context.listing = listing;
+  if (options.node_had_none) {
+    context.node_had_none = [this](const std::string& name) {
+      // A pull of before this guard may have been made with what the node had then.
+      const bool runs_long = std::ranges::any_of(content_->pulls, [&](const UnresolvedPull& pull) {
+        return pull.state == PullState::kRunning && pull.stamp <= opened_at_ &&
+               ImageName(pull.image) == std::string_view(name);
+      });
+      return !runs_long && life_.options.node_had_none(name);
+    };
+  }
+  context.version = known_.node.beta ? KubeletApiVersion::kV1Beta1 : KubeletApiVersion::kV1Alpha1;
+  context.verifies_recorded = options.verifies_recorded;
+  return context;
+}
+
+Result<bool> Guard::Look(const std::vector<ListedImage>* listing) {
+  guard::Look& look = *TRY(looker_->LookAt(PlacesNow()));
+  look.written = std::exchange(written_, {});
+  look.overflow = std::exchange(overflow_, false);
+  look.was_used = was_used_;
+  // Somebody may have put another file there between the look that was wide and the end of that.
+  if (!std::exchange(narrowed_, {}).empty()) look.wide = "others could write there until now";
+  Compared compared;
+  auto taken = TakeOverLook(look, listing, compared);
+  if (!taken) {
+    // What the queue told is told again at the next look.
+    for (const auto& [file, times] : look.written) written_[file] += times;
+    overflow_ = overflow_ || look.overflow;
+    return taken.error();
+  }
+  const auto& [takes, context] = *taken;
+  watched_ = true;
+  markers_stood_ = look.pulled_has_marker && look.pulling_has_marker;
+  if (listing != nullptr) return takes;
+  const bool is_right = compared.acts.empty();
+  const bool marks = TRY(SeeToMarkers(look));
+  TRY(SeeToWide(!takes && !compared.waits_for_list));
+  const Round round{life_, known_, *content_, projected_->known, look, context};
+  const bool puts = TRY(PutFilesRight(round, std::move(compared)));
+  if (!takes && is_right) TRY(NoteRevocations(round));
+  SetTimer(look);
+  return takes || puts || marks;
+}
+
+// Compares, and commits what is new. Returns whether anything was, and what it was judged by.
+Result<std::pair<bool, Context>> Guard::TakeOverLook(const guard::Look& look,
+                                                     const std::vector<ListedImage>* listing,
+                                                     Compared& compared) {
+  TRY(ReadStore());
+  const auto& [reads, lists, running, known, must] = Project(listing);
+  const std::set<FileName> names = listing != nullptr ? NamesOf(*listing) : std::set<FileName>();
+  Context context = ContextOf(look, listing != nullptr ? &names : nullptr);
+  compared = guard::Compare(look, known_, known, must, context);
+  context.listing = nullptr;
+  life_.status.kubelet_ran_before = !context.life.empty() && !context.began_seen;
+  life_.wants_list = life_.wants_list || compared.wants_list;
+  for (const auto& [folder, name] : compared.later_formats) {
+    life_.LeaveAlone((folder == KubeletFolder::kPulled ? life_.pulled : life_.pulling).path() /
+                     name);
+  }
+  const bool takes = !compared.into.empty();
+  if (takes) {
+    TRY(TakeOverSynced({life_, known_, *content_, known, look, context}, compared));
+  }
+  return std::pair(takes, std::move(context));
+}
+
+// What the kubelet wrote is on the disk before the store says so.
+Result<void> Guard::TakeOverSynced(const Round& round, const Compared& compared) {
+  bool syncs[2] = {false, false};
+  for (const Taken& one : compared.into) {
+    if (one.file == nullptr || one.name.empty() || one.what == Taken::What::kDamaged) continue;
+    const bool is_intent = one.what == Taken::What::kBegan ||
+                           one.what == Taken::What::kUnknownEnd ||
+                           one.what == Taken::What::kUnreadableIntent;
+    const RecordFiles& files = is_intent ? life_.pulling : life_.pulled;
+    TRY(files.SyncFile(one.name));
+    syncs[is_intent ? 1 : 0] = true;
+  }
+  if (syncs[1]) TRY(life_.pulling.SyncFolder());
+  if (syncs[0]) TRY(life_.pulled.SyncFolder());
+  const auto is_gap = [](const Taken& one) { return one.what == Taken::What::kUnrecorded; };
+  if (!watched_ && std::ranges::any_of(compared.into, is_gap)) life_.status.gap = true;
+  return TakeOver(round, compared.into);
+}
+
+Result<bool> Guard::PutFilesRight(const Round& round, Compared compared) {
+  life_.status.waiting = std::move(compared.waiting);
+  while (life_.status.waiting.size() > kMaxNamedWaiting) {
+    life_.status.waiting.erase(std::prev(life_.status.waiting.end()));
+  }
+  if (!compared.may_have.empty()) TRY(NoteMayHave(round, compared.may_have));
+  return put_right_(std::move(compared.acts), round.context.watched && !life_.starting);
+}
+
+// Returns whether it changed one.
+Result<bool> Guard::SeeToMarkers(const guard::Look& look) const {
+  const bool live = life_.options.live;
+  if (look.pulled_has_marker != live) {
+    TRY(live ? life_.pulled.PutMarker() : life_.pulled.TakeMarkerAway());
+  }
+  if (look.pulling_has_marker != live) {
+    TRY(live ? life_.pulling.PutMarker() : life_.pulling.TakeMarkerAway());
+  }
+  return look.pulled_has_marker != live || look.pulling_has_marker != live;
+}
+
+// Takes folders from others who could write there, once all that they show is noted (D7).
+Result<void> Guard::SeeToWide(bool is_noted) {
+  const std::vector<std::filesystem::path> folders = {life_.image_manager, life_.pulled.path(),
+                                                      life_.pulling.path()};
+  const std::string wide = WideAmong(folders);
+  if (life_.status.not_protected != wide) {
+    if (!wide.empty()) {
+      life_.Log(LogLevel::kError, wide + ": nothing new in it counts");
+      // Of what they removed nothing is left.
+      TRY(life_.Missed(wide));
+    }
+    life_.status.not_protected = wide;
+  }
+  if (wide.empty() || !is_noted) return {};
+  for (const std::filesystem::path& folder : folders) {
+    auto place = internal::FindPlace(folder);
+    if (place && !place->wide.empty()) static_cast<void>(::chmod(folder.c_str(), S_IRWXU));
+  }
+  if (!WideAmong(folders).empty()) return {};
+  life_.Log(LogLevel::kNotice, "nobody else may write there any more");
+  life_.status.not_protected.clear();
+  narrowed_ = wide;
+  return {};
+}
+
+// V1: no kubelet that runs has in memory what was revoked, so the revocations may end. Both folders
+// are on the disk first, so that no power cut brings a file of before back (V3).
+Result<void> Guard::NoteRevocations(const Round& round) {
+  const auto is_new = [&](const Revocation& one) { return one.ran >= content_->kubelet_ran; };
+  if (!round.context.began_seen || !std::ranges::any_of(content_->revocations, is_new)) return {};
+  for (const Revocation& one : content_->revocations) {
+    const std::string name = internal::RecordNameOf(one.image_ref);
+    for (const auto& [of, row] : known_.records) {
+      const bool covers = one.kind == RevocationKind::kImage
+                              ? of == name && !row.may_have.empty()
+                              : std::ranges::any_of(row.may_have, [&](const Item& item) {
+                                  return Covers(one, item, known_.seed);
+                                });
+      if (covers) return {};
+    }
+  }
+  TRY(life_.pulling.SyncFolder());
+  TRY(life_.pulled.SyncFolder());
+  return Survive(store().NoteKubeletBegan(content_at_),
+                 "note that no kubelet has what was revoked");
+}
+
+void Guard::SetTimer(const guard::Look& look) {
+  wakes_at_ = content_until_;
+  // The folders changed just now: whether nothing is left to do shows a moment later.
+  if (look.folders.empty() || !life_.status.cannot_write.empty()) wakes_at_ = life_.Now() + kWait;
+  for (const auto& [name, row] : known_.intents) {
+    if (row.since == 0) continue;
+    wakes_at_ = std::min(
+        wakes_at_,
+        row.since + life_.options.store.evidence.window.count() * kNanosecondsPerSecond + 1);
+  }
+}
+
+std::chrono::milliseconds Guard::WaitsFor() const {
+  constexpr std::int64_t kMost = 3600 * kNanosecondsPerSecond;
+  const std::int64_t left = std::clamp<std::int64_t>(wakes_at_ - life_.Now(), 0, kMost);
+  return std::chrono::milliseconds(left / 1'000'000 + 1);
+}
+
+Result<void> Guard::Compare() {
+  replaced_ = true;
+  is_done_ = false;
+  ++life_.status.comparisons;
+  life_.status.last_comparison = life_.options.store.clock();
+  life_.wants_list = true;
+  TRY(Again());
+  return Survive(pods_->Compare(), "compare the pods' ID mappings");
+}
+
+Result<bool> Guard::SeeToFolders() {
+  auto found = life_.FindFolders();
+  if (!found && found.error().code == ErrorCode::kUnsafePath) {
+    lost_its_place_ = true;
+    life_.status.not_protected = found.error().message;
+    TRY(life_.Missed(found.error().message));
+    return false;
+  }
+  if (!found) return found.error();
+  if (!session_->InPlace(life_.own())) {
+    // The lock guards nothing any more.
+    auto session = TRY(Session::Begin(life_.own()));
+    session_.emplace(std::move(session));
+  }
+  if (!watches_->IsStale(WatchedFolder::kPulled, life_.pulled.path()) &&
+      !watches_->IsStale(WatchedFolder::kPulling, life_.pulling.path())) {
+    return true;
+  }
+  // What was in them went unseen.
+  overflow_ = true;
+  exchanged_.clear();
+  TRY(MakeFolders());
+  TRY(Watch());
+  return true;
+}
+
+// --- Lists
+// ----------------------------------------------------------------------------------------
+
 bool Guard::NothingChanged(const std::vector<ListedImage>& images) const {
-  if (life_.wants_list || life_.starting || !listed_.known() || listed_.images() != images) {
+  if (life_.wants_list || life_.starting || !had_list_ || listed_ != images || !is_done_) {
     return false;
   }
   const std::int64_t age = life_.options.store.clock().seconds - judged_at_.seconds;
-  if (age < 0 || age >= kJudgeSeconds) return false;
-  auto statistics = store().GetStatistics();
-  return statistics && statistics->commit_sequence == life_.status.judged_commit;
+  return age >= 0 && age < kJudgeSeconds && content_ &&
+         content_->sequence == store().CommitSequence();
 }
 
 Result<std::vector<BootTime>> Guard::EndsOfPulls() const {
@@ -247,35 +644,32 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ListedIm
     life_.status.runtime_error = text;
     return {};
   }
-  if (!life_.starting) {
-    if (life_.Hurries()) return {};
-    // Before a list is judged, the store must know what the kubelet did before it was made.
-    TRY(HandleEvents());
-    // An unrecorded intent may have brought an image of the list.
-    if (!unhandled_.empty()) return {};
-  }
-  pulls_.CountList();
+  if (!life_.starting) TRY(Again());
   if (!ended.quiet_until && NothingChanged(*list)) {
     life_.status.last_list = life_.options.store.clock();
     return {};
   }
   life_.wants_list = false;
+  ++lists_;
   auto judged = Judge(token, *std::move(list), std::move(ended));
+  // One that was not taken is not what the files are compared with.
+  if (!judged) ++lists_;
   if (life_.starting) return judged;
   return Survive(std::move(judged), "judge the list of images");
 }
 
 Result<void> Guard::Judge(const ListToken& token, std::vector<ListedImage> images,
                           EndedPulls ended) {
-  TRY(pulls_.Settle(images));
-  TRY(taken_over_.TakeOverUnproven(&images));
-  TRY(taken_over_.CloseDamaged(images));
-  if (life_.Hurries() && !life_.starting) {
-    // Not everything that bears on the list is recorded.
-    life_.wants_list = true;
-    return {};
+  TRY(LookUntilDone(&images));
+  if (lost_its_place_) return {};
+  {
+    TRY(ReadStore());
+    const Context context;
+    const guard::Look nothing;
+    TRY(SettleProven({life_, known_, *content_, Project(&images).known, nothing, context}, images,
+                     token.drawn.nanoseconds));
   }
-  auto named = TRY(listed_.WithoutNameless(images));
+  auto named = TRY(WithoutNameless(images));
   const bool complete = named.size() == images.size();
   const ClassifyImages classify{.list = {.images = named,
                                          .token = token,
@@ -283,191 +677,91 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ListedImage> image
                                          .quiet_until = ended.quiet_until,
                                          .names_to_come = std::move(ended.names_to_come)}};
   auto observed = TRY(store().Call(classify));
-  listed_.Take(std::move(images));
+  const bool is_first = !had_list_;
+  had_list_ = true;
+  listed_ = std::move(images);
+  life_.status.runtime_error.clear();
+  life_.status.last_list = life_.options.store.clock();
+  life_.status.images = listed_.size();
   if (!life_.starting) TellJudged(observed.judged);
-  // Read before the files are written, so that a change that a command makes meanwhile is noticed.
-  auto statistics = TRY(store().GetStatistics());
-  const std::set<std::string> removed = taken_over_.TakeRemoved();
-  TRY(PutRight());
-  TellPutBack(removed);
-  life_.status.judged_commit = statistics.commit_sequence;
+  TRY(LookUntilDone());
+  if (is_first) TellUnlisted();
+  TellPutBack();
   judged_at_ = life_.options.store.clock();
   return {};
 }
 
+// A runtime makes an image's entry and its names one after the other. An image of which nothing is
+// known, and that has no name yet, is judged by a later list; until then it is closed.
+Result<std::vector<ListedImage>> Guard::WithoutNameless(const std::vector<ListedImage>& images) {
+  if (life_.starting) {
+    nameless_.clear();
+    return images;
+  }
+  std::vector<ListedImage> named;
+  std::map<std::string, std::int64_t> nameless;
+  const std::int64_t now = life_.Now();
+  for (const ListedImage& image : images) {
+    if (image.repo_tags.empty() && image.repo_digests.empty()) {
+      auto why = TRY(store().Explain({.image = image.id, .image_ref = image.id}));
+      const bool known = why.recorded || why.ledger_entry;
+      const auto before = nameless_.find(image.id);
+      const std::int64_t since = before == nameless_.end() ? now : before->second;
+      if (!known && now - since < kNamesMayCome) {
+        nameless.emplace(image.id, since);
+        life_.wants_list = true;
+        continue;
+      }
+    }
+    named.push_back(image);
+  }
+  nameless_ = std::move(nameless);
+  return named;
+}
+
 void Guard::TellJudged(const std::vector<ClassifiedImage>& judged) {
+  const auto runs = [&](const std::string& name) {
+    return std::ranges::any_of(known_.intents, [&](const auto& one) {
+      const FileRow& row = one.second;
+      return row.since != 0 && (row.image == name || NormaliseImage(row.image) == name);
+    });
+  };
   for (const ClassifiedImage& image : judged) {
     if (image.preloaded) {
       life_.Log(LogLevel::kInfo, image.name + " came without the kubelet: " + image.because);
-    } else if (!pulls_.IsRunning(image.name)) {
+    } else if (!runs(image.name)) {
       // If it is being pulled, the kubelet's record comes next.
       life_.Found(HoleKind::kUnrecordedImage, image.name, "it is closed: " + image.because);
     }
   }
 }
 
-void Guard::TellPutBack(const std::set<std::string>& removed) {
-  for (const std::string& name : removed) {
-    const ImagePulledRecord* const still = plan_.Find(name);
-    if (still == nullptr || IsPlaceholder(*still) || !listed_.Has(still->image_ref)) continue;
-    life_.Found(HoleKind::kRecordRemoved, still->image_ref,
+void Guard::TellPutBack() {
+  std::set<std::string> listed;
+  if (!life_.put_back.empty()) {
+    for (const ListedImage& image : listed_) listed.insert(internal::SpellingOf(image.id));
+  }
+  for (const std::string& ref : std::exchange(life_.put_back, {})) {
+    if (!listed.contains(internal::SpellingOf(ref))) continue;
+    life_.Found(HoleKind::kRecordRemoved, ref,
                 "its record was removed, and the runtime still has it; it was put back");
   }
 }
 
-Result<void> Guard::PutRight() {
-  TRY(plan_.Make());
-  // Intents first: new intents beside old records can only close.
-  TRY(pulls_.PutRight(plan_.preloaded()));
-  TRY(put_right_.PutRight());
-  return NarrowFolders();
-}
-
-Result<void> Guard::HandleEvents() {
-  auto read = TRY(watches_->Read());
-  std::vector<WatchEvent> events = std::exchange(unhandled_, {});
-  std::ranges::move(read, std::back_inserter(events));
-  for (auto event = events.begin(); event != events.end(); ++event) {
-    if (life_.Hurries()) {
-      std::copy_if(std::make_move_iterator(event), std::make_move_iterator(events.end()),
-                   std::back_inserter(unhandled_), Matters);
-      return {};
+// Records of images that the first list does not have.
+void Guard::TellUnlisted() {
+  GuardStatus& status = life_.status;
+  const std::set<FileName> listed = NamesOf(listed_);
+  for (const auto& [name, file] : looker_->look().pulled) {
+    if (!file.is_read_as_record() || file.about != name || listed.contains(name)) continue;
+    if (status.unlisted.size() < kMaxNamedUnlisted) {
+      status.unlisted.push_back(file.record.image_ref);
     }
-    ++life_.status.events;
-    TRY(HandleOrRetry(std::move(*event)));
+    ++status.records_unlisted;
+    life_.Log(LogLevel::kNotice,
+              "the runtime does not list " + internal::QuoteForMessage(file.record.image_ref) +
+                  ": its record stays, " + (life_.pulled.path() / name).string());
   }
-  if (unhandled_.size() > kMaxUnhandled) unhandled_ = {{.what = WatchEvent::What::kOverflow}};
-  return {};
-}
-
-Result<void> Guard::HandleOrRetry(WatchEvent event) {
-  auto handled = Handle(event);
-  if (handled) return {};
-  if (++event.tries > kMaxTries && !IsFatal(handled.error().code)) {
-    // One file must not keep all other images from being judged.
-    life_.Log(LogLevel::kError, "cannot follow " + event.name + ": " + handled.error().ToString());
-    handled = life_.Missed("nothing could be recorded of " + event.name);
-    if (handled) return {};
-  }
-  if (!IsOfPods(event)) {
-    if (handled.error().code == ErrorCode::kNotFound) {
-      // The folder is gone. Everything is compared once it is there again.
-      unhandled_ = {{.what = WatchEvent::What::kReplaced}};
-      return {};
-    }
-    unhandled_.push_back(event);
-  }
-  return Survive(std::move(handled), "follow " + event.name);
-}
-
-Result<void> Guard::Handle(const WatchEvent& event) {
-  using What = WatchEvent::What;
-  if (event.what == What::kOverflow) {
-    TRY(life_.Missed("the kernel's queue of events ran over"));
-    return CompareNow();
-  }
-  if (event.what == What::kReplaced && event.folder != WatchedFolder::kPod) return CompareNow();
-  if (event.folder == WatchedFolder::kRoot) {
-    // Made, moved there, or moved away: that is no event of pulled/ in it.
-    const bool ours = event.name == kImageManager;
-    const bool pods = event.what == What::kMade && event.name == "pods";
-    return ours ? CompareNow() : pods ? pods_->Compare() : Result<void>();
-  }
-  if (IsOfPods(event)) return pods_->Handle(event);
-  const bool of_record = event.folder == WatchedFolder::kPulled;
-  const RecordFiles& files = of_record ? life_.pulled : life_.pulling;
-  if (event.name == kMarkerName) {
-    const bool is_missed = event.what == What::kRemoved && life_.options.live;
-    return is_missed ? files.PutMarker() : Result<void>();
-  }
-  // A kubelet renames its files into place; what is linked there is the guard's own.
-  if (!internal::IsRecordName(event.name) || event.what == What::kMade) return {};
-  if (event.what == What::kRemoved) {
-    return of_record ? taken_over_.Gone(event.name) : pulls_.Gone(event.name);
-  }
-  if (!of_record) return pulls_.TakeOver(event.name, true);
-  TRY(taken_over_.TakeOver(event.name));
-  return life_.pulled.SyncFolder();
-}
-
-Result<void> Guard::Compare() {
-  auto compared = CompareNow();
-  if (!compared) unhandled_.push_back({.what = WatchEvent::What::kReplaced});
-  return Survive(std::move(compared), "compare the kubelet's files");
-}
-
-Result<void> Guard::CompareNow() {
-  auto in_place = TRY(SeeToFolders());
-  if (!in_place) return {};
-  TRY(NoteWide(Wide()));
-  ++life_.status.comparisons;
-  life_.status.last_comparison = life_.options.store.clock();
-  life_.wants_list = true;
-  TRY(TakeOverAll());
-  // A kubelet that died leaves its intents; a living one's pulls do not take this long.
-  TRY(pulls_.EndRunning(life_.Now() -
-                        life_.options.store.evidence.window.count() * kNanosecondsPerSecond));
-  return Survive(pods_->Compare(), "compare the pods' ID mappings");
-}
-
-Result<bool> Guard::SeeToFolders() {
-  auto found = life_.FindFolders();
-  if (!found && found.error().code == ErrorCode::kUnsafePath) {
-    lost_its_place_ = true;
-    life_.status.not_protected = found.error().message;
-    TRY(life_.Missed(found.error().message));
-    return false;
-  }
-  if (!found) return found.error();
-  session_->Stamp(life_.Stamped());
-  if (!session_->InPlace(life_.own())) {
-    // The lock guards nothing any more.
-    auto session = TRY(Session::Begin(life_.own(), life_.Stamped()));
-    session_.emplace(std::move(session));
-  }
-  if (!watches_->IsStale(WatchedFolder::kPulled, life_.pulled.path()) &&
-      !watches_->IsStale(WatchedFolder::kPulling, life_.pulling.path())) {
-    return true;
-  }
-  TRY(life_.Missed("image_manager was replaced"));
-  TRY(MakeFolders());
-  TRY(Watch());
-  TRY(PutMarkers());
-  return true;
-}
-
-std::string Guard::Wide() const {
-  std::string wide = life_.pulled.Wide();
-  return wide.empty() ? life_.pulling.Wide() : wide;
-}
-
-// Notes that others may write in a folder, or no longer.
-Result<void> Guard::NoteWide(const std::string& wide) {
-  if (std::exchange(life_.status.not_protected, wide) == wide || wide.empty()) return {};
-  life_.Log(LogLevel::kError, wide + ": nothing new in it counts");
-  // Of what they removed nothing is left.
-  return life_.Missed(wide);
-}
-
-// Takes folders from others who could write there, once all that counts is put right.
-Result<void> Guard::NarrowFolders() {
-  const std::string wide = Wide();
-  TRY(NoteWide(wide));
-  if (wide.empty()) return {};
-  // What comes until nobody can write there any more does not count either.
-  life_.pulled.Distrust(wide);
-  for (const std::filesystem::path& folder :
-       {life_.image_manager, life_.pulled.path(), life_.pulling.path()}) {
-    auto place = internal::FindPlace(folder);
-    if (place && !place->wide.empty()) static_cast<void>(::chmod(folder.c_str(), S_IRWXU));
-  }
-  auto taken = taken_over_.TakeOverAll();
-  auto put = taken && *taken ? put_right_.PutRight() : Result<void>();
-  life_.pulled.Distrust({});
-  if (!taken) return taken.error();
-  if (!put || !Wide().empty()) return put;
-  life_.Log(LogLevel::kNotice, "nobody else may write there any more");
-  return NoteWide({});
 }
 
 void Guard::TakeChecks(std::vector<CheckResult> checks) {
@@ -484,121 +778,23 @@ void Guard::TakeChecks(std::vector<CheckResult> checks) {
     if (!before.failed || fails(checks, before)) continue;
     life_.Log(LogLevel::kNotice, before.check + " no longer finds: " + before.seen);
   }
+  // From here on it is known which credentials the node has.
+  if (life_.status.checks.empty()) opened_at_ = store().CommitSequence();
   life_.status.checks = std::move(checks);
 }
 
-Result<void> Guard::KubeletStarted() {
-  TRY(HandleEvents());
-  // The pulls of the kubelet before it have ended, and its memory is gone: the new one begins with
-  // what the files say, beside a marker.
-  TRY(Survive(pulls_.EndRunning(std::nullopt), "end the pulls of a kubelet that is gone"));
-  taken_over_.KubeletStarted();
-  life_.status.waiting.clear();
-  life_.status.kubelet_ran_before = false;
-  life_.believes_memory = true;
-  return NoteKubeletBegan();
-}
-
-// It reads what the files say, and what was forgotten is not in them. But what was forgotten in the
-// minute before may still have been there.
-Result<void> Guard::NoteKubeletBegan() {
-  constexpr std::int64_t kMinute = 60 * kNanosecondsPerSecond;
-  auto began = life_.options.kubelet_began ? life_.options.kubelet_began() : std::nullopt;
-  if (!began || began->nanoseconds < std::max(put_right_at_, kMinute)) return {};
-  began->nanoseconds -= kMinute;
-  return Survive(store().NoteKubeletBegan(*began), "note when the kubelet began");
-}
-
 Result<void> Guard::Stop(bool again) {
-  life_.options.live = false;
-  life_.stopping = true;
-  if (!again) {
-    TRY(life_.pulled.TakeMarkerAway());
-    TRY(life_.pulling.TakeMarkerAway());
-    if (auto set = put_right_.SetForms(); !set) {
-      life_.Log(LogLevel::kWarning, set.error().ToString());
-    }
-  }
-  TRY(CaptureLast());
-  for (const WatchEvent& event : std::exchange(unhandled_, {})) {
-    TRY(LeaveToNext(event));
-  }
-  TRY(pulls_.EndAll());
-  TRY(SettleLeft());
-  return LeaveMark();
-}
-
-// From here on the mark must include what the guard puts back, but not what the kubelet does.
-Result<void> Guard::CaptureLast() {
-  for (int turn = 0; turn < kMaxCaptures; ++turn) {
-    const std::uint64_t written = life_.status.files_written;
-    session_->Capture();
-    // A change within the same tick of the kernel's clock would not show.
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    TRY(HandleEvents());
-    if (life_.status.files_written == written) break;
-  }
-  return {};
-}
-
-// Nobody has time to record what happened; the next start does. What can't be told is a gap.
-Result<void> Guard::LeaveToNext(const WatchEvent& event) {
-  // The next start compares the pods' ID mappings.
-  if (IsOfPods(event)) return {};
-  const bool of_root = event.folder == WatchedFolder::kRoot;
-  if (IsOfAll(event) || (of_root && event.name == kImageManager)) {
-    left_.missed = "there was no time to compare the kubelet's files";
-    return {};
-  }
-  // What went tells nothing that must be recorded: the next start puts it back, and a pull whose
-  // intent went ends when the store is opened.
-  const bool was_written = event.what == WatchEvent::What::kWritten;
-  if (of_root || !was_written || !internal::IsRecordName(event.name)) return {};
-  return event.folder == WatchedFolder::kPulled ? taken_over_.LeaveToNext(event.name, left_)
-                                                : pulls_.LeaveToNext(event.name, left_);
-}
-
-// Sees to it that the next start can go on with what is left.
-Result<void> Guard::SettleLeft() {
-  if (!Session::FitsMark(left_)) {
-    left_ = {.missed = "more than a mark can hold was not recorded at the end"};
-  }
-  if (!left_.missed.empty()) {
-    TRY(life_.Missed(left_.missed));
-  }
-  // The store does not have what the mark has, so it could not remember what is forgotten until the
-  // next start. An open pull makes it remember.
-  for (const ImagePulledRecord& record : left_.records) {
-    if (record.credential_mapping.empty()) continue;
-    const std::string& name = record.credential_mapping.begin()->first;
-    if (name.empty()) continue;
-    TRY(pulls_.NoteUnknown(name));
-    break;
-  }
-  if (left_.empty()) return {};
-  // The mark says that these folders are unchanged, so what is left must be on disk there, too.
-  TRY(life_.pulled.SyncFolder());
-  TRY(life_.pulling.SyncFolder());
-  life_.Log(LogLevel::kNotice, "it had to end: " + std::to_string(left_.records.size()) +
-                                   " records and " + std::to_string(left_.pulls.size()) +
-                                   " pulls are left to the next start to record");
-  return {};
-}
-
-Result<void> Guard::LeaveMark() {
-  const std::filesystem::path& directory = life_.options.store.directory;
+  if (!again) life_.options.live = false;
+  TRY(Settle());
   TRY(store().Close());
-  const StoreState state = StateOf(directory);
-  auto left = state.uuid.empty() ? Result<void>()
-                                 : session_->LeaveMark(state.uuid, state.commit_sequence, left_);
   session_.reset();
-  return left;
+  return {};
 }
 
 Result<void> Guard::Survive(Result<void> result, const std::string& doing) {
   if (result || IsFatal(result.error().code)) return result;
   life_.Log(LogLevel::kError, "cannot " + doing + ": " + result.error().ToString() +
-                                  "; it is tried again with the next comparison");
+                                  "; it is tried again at the next look");
   life_.wants_list = true;
   return {};
 }

@@ -12,27 +12,33 @@
 //   an open pull                                       its intent, unless its string names an image
 //                                                      that is open by the ledger
 //
-// Its parts, each of which knows those before it: Life, ListedImages, Pulls, RecordPlan,
-// RecordsTakenOver, RecordsPutRight. Taking over reads what the kubelet wrote into the store,
-// putting right writes what the store says; both may be repeated at any time.
+// It waits for anything, looks at the whole directory (look.h), compares (compare.h), takes over
+// what is new (take_over.h) and puts right (put_right.h). Start, restart, a full queue of events
+// and another kubelet are one path: what must be known later is one table of the store
+// (known_files.h).
 //
 // Not thread-safe: one thread drives it (service.h, or a test).
 
 #ifndef WAYBILL_GUARD_GUARD_H_
 #define WAYBILL_GUARD_GUARD_H_
 
+#include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "guard/compare.h"
+#include "guard/known_files.h"
 #include "guard/life.h"
-#include "guard/listed_images.h"
+#include "guard/look.h"
+#include "guard/opening.h"
 #include "guard/pod_mappings.h"
-#include "guard/pulls.h"
-#include "guard/records.h"
+#include "guard/put_right.h"
 #include "guard/session.h"
+#include "guard/take_over.h"
 #include "guard/watches.h"
 #include "store/base/try.h"
 #include "store/calls/node_store.h"
@@ -63,12 +69,18 @@ class Guard {
 
   // Readable when the kubelet changed something.
   int fd() const { return watches_->fd(); }
-  // What the kubelet did since the last call; in a hurry, some of it. Errors of the store that no
-  // later call can mend: kOutcomeUnknown, kOwned, kClosed, kNotOwner. The guard must then be
-  // started anew. Anything else is logged, and tried again before the next list is judged.
-  Result<void> HandleEvents();
+  // Looks, takes over and puts right until nothing is left to do. Errors of the store that no later
+  // call can mend: kOutcomeUnknown, kOwned, kClosed, kNotOwner. The guard must then be started
+  // anew. Anything else is logged, and tried again at the next look.
+  Result<void> Again();
+  // Whether to look again though nothing happened; and how long until then.
+  bool IsTime() const { return life_.Now() >= wakes_at_; }
+  std::chrono::milliseconds WaitsFor() const;
+  // Of the kubelet that ran at the last look.
+  const std::string& kubelet_life() const { return life_seen_; }
 
   // A list of images: draw the token, make the list, hand both over. `list` may be an error.
+  // Nothing is judged before everything is taken over.
   Result<ListToken> BeginList() const { return TRY(store().Call(waybill::BeginList())).token; }
   Result<void> TakeList(const ListToken& token, Result<std::vector<ListedImage>> list,
                         EndedPulls ended = {});
@@ -79,16 +91,12 @@ class Guard {
   bool lost_its_place() const { return lost_its_place_; }
   // Whether something happened that only a list can settle.
   bool wants_list() const { return life_.wants_list; }
-  // Compares everything with everything, and sees to directories that were replaced. To be called
-  // now and then.
+  // Looks again even if nothing tells that something happened, also at folders that were replaced.
+  // To be called now and then.
   Result<void> Compare();
 
-  // A kubelet started while this guard runs. It knows only what the files say.
-  Result<void> KubeletStarted();
-
   // Leaves a directory that the kubelet understands. `again`: another guard starts at once, so the
-  // markers stay. A kubelet that lists its folders without one looks up nothing any more. In a
-  // hurry, what is not recorded yet goes into the mark (session.h).
+  // markers stay. A kubelet that lists its folders without one looks up nothing any more.
   Result<void> Stop(bool again = false);
 
   const std::filesystem::path& kubelet_directory() const { return life_.options.kubelet_directory; }
@@ -106,52 +114,95 @@ class Guard {
   Result<void> Begin();
   Result<void> MakeKubeletDirectory() const;
   Result<void> MakeFolders();
-  Result<void> PutMarkers() const;
   Result<void> Watch();
   Result<void> PutAllRight();
-  Result<void> TakeLeft();
-  Result<void> TakeOverAll();
   Result<void> FirstList();
   Result<void> GoOnWithoutList(const Error& error);
+  void TellStarted();
 
-  Result<void> HandleOrRetry(WatchEvent event);
-  Result<void> Handle(const WatchEvent& event);
-  Result<void> CompareNow();
+  // One look and what follows. Returns whether there was anything to do. `listing`: a list that is
+  // about to be judged; then everything is taken over, and nothing put right.
+  Result<bool> Look(const std::vector<ListedImage>* listing = nullptr);
+  Result<void> Settle();
+  Result<void> LookUntilDone(const std::vector<ListedImage>* listing = nullptr);
+  bool NothingHappened();
+  bool ClockWasSet() const;
+  Result<void> ReadQueue();
+  Result<void> ReadStore();
+  // What a kubelet must find by the store, a list and the pulls that run.
+  struct Projected {
+    std::uint64_t reads = 0;
+    std::uint64_t lists = 0;
+    std::set<FileName> running;
+    Known known;
+    MustFind must;
+  };
+  const Projected& Project(const std::vector<ListedImage>* listing);
+  Context ContextOf(const guard::Look& look, const std::set<FileName>* listing);
+  Result<std::pair<bool, Context>> TakeOverLook(const guard::Look& look,
+                                                const std::vector<ListedImage>* listing,
+                                                Compared& compared);
+  Result<void> TakeOverSynced(const Round& round, const Compared& compared);
+  Result<bool> PutFilesRight(const Round& round, Compared compared);
+  Result<bool> SeeToMarkers(const guard::Look& look) const;
+  Result<void> SeeToWide(bool is_noted);
+  Result<void> NoteRevocations(const Round& round);
+  void TellUnlisted();
+  void SetTimer(const guard::Look& look);
+  Places PlacesNow() const;
+
   // Begins anew with folders that were replaced. false: others decide what a kubelet finds.
   Result<bool> SeeToFolders();
-  Result<void> NoteWide(const std::string& wide);
-  Result<void> NarrowFolders();
-  std::string Wide() const;
   // Since the last list was judged.
   bool NothingChanged(const std::vector<ListedImage>& images) const;
   Result<void> Judge(const ListToken& token, std::vector<ListedImage> images, EndedPulls ended);
+  Result<std::vector<ListedImage>> WithoutNameless(const std::vector<ListedImage>& images);
   void TellJudged(const std::vector<ClassifiedImage>& judged);
-  void TellPutBack(const std::set<std::string>& removed);
-  Result<void> PutRight();
-
-  Result<void> CaptureLast();
-  Result<void> LeaveToNext(const WatchEvent& event);
-  Result<void> SettleLeft();
-  Result<void> LeaveMark();
+  void TellPutBack();
 
   // Logs an error after which the call can be tried again, and returns any other.
   Result<void> Survive(Result<void> result, const std::string& doing);
-  Result<void> NoteKubeletBegan();
 
   Life life_;
   std::optional<Session> session_;
   std::unique_ptr<Watches> watches_;
   std::unique_ptr<PodMappings> pods_;
-  ListedImages listed_{life_};
-  Pulls pulls_{life_, listed_};
-  RecordPlan plan_{life_, listed_};
-  RecordsTakenOver taken_over_{life_, plan_, pulls_};
-  RecordsPutRight put_right_{life_, listed_, plan_, taken_over_};
-  std::int64_t put_right_at_ = 0;  // when the start was done, by the boot clock
-  Timestamp judged_at_ = {};       // the last list
+  Opened opened_;
+  std::uint64_t opened_at_ = 0;  // the commit
+  bool was_used_ = false;        // a kubelet has used the directory before
+  KnownFiles known_;
+  std::optional<Looker> looker_;
+  PutRight put_right_{life_};
+
+  // What the kernel's queue told since the last look.
+  std::map<std::pair<KubeletFolder, FileName>, int> written_;
+  std::map<std::pair<KubeletFolder, FileName>, int> exchanged_;  // by the guard: it tells of these
+  bool overflow_ = false;
+  bool replaced_ = false;  // a folder may be another one
+  std::string narrowed_;   // others could write there until the last look
+
+  // The store, as of its newest commit.
+  std::optional<internal::StoreContent> content_;
+  BootTime content_at_;             // when it was read
+  Timestamp wall_at_;               // likewise
+  std::int64_t content_until_ = 0;  // it counts less from then on, by the boot clock
+  std::unique_ptr<const Projected> projected_;
+  std::uint64_t reads_ = 0;  // of the store
+  std::uint64_t lists_ = 0;  // that were handed over
+  bool lost_ = false;
+
+  bool had_list_ = false;
+  std::vector<ListedImage> listed_;               // the last list
+  std::map<std::string, std::int64_t> nameless_;  // IDs of images without a name, since when
+  Timestamp judged_at_ = {};                      // the last list
+  bool no_list_comes_ = false;
+
+  bool watched_ = false;        // nothing happened unseen since the last look
+  bool is_done_ = false;        // after that, nothing was left to do
+  bool markers_stood_ = false;  // at the last look
+  std::string life_seen_;       // the kubelet's, at the last look
+  std::int64_t wakes_at_ = 0;
   bool lost_its_place_ = false;
-  std::vector<WatchEvent> unhandled_;  // tried again before the next list is judged
-  Left left_;  // by the guard before this one, until it is recorded; at the end, for the next one
 };
 
 }  // namespace waybill::guard

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
-#include "guard/life.h"
 #include "guard/session.h"
 #include "store/base/ascii.h"
 #include "store/base/files.h"
+#include "store/base/hex.h"
 
 namespace waybill::guard {
 namespace {
@@ -95,6 +96,31 @@ std::optional<std::string> KubeletProcess(const std::filesystem::path& kubelet_d
   return at == processes->end() ? std::nullopt : std::optional(*at);
 }
 
+// When the process began, in ticks since the boot. nullopt: it is gone, or has ended.
+std::optional<std::int64_t> TicksAtStart(const std::filesystem::path& stat) {
+  const auto text = internal::ReadWholeFile(stat, kMaxStat);
+  if (!text) return std::nullopt;
+  // proc(5): the name, in parentheses, may hold anything; field 22, starttime, is the 20th after
+  // it.
+  std::istringstream fields(text->substr(std::min(text->rfind(')'), text->size() - 1) + 1));
+  std::string state;
+  std::string skipped;
+  fields >> state;
+  if (state == "Z" || state == "X") return std::nullopt;
+  for (int i = 0; i < 18; ++i) fields >> skipped;
+  std::int64_t ticks = 0;
+  return fields >> ticks && ticks >= 0 ? std::optional(ticks) : std::nullopt;
+}
+
+// The socket that a kubelet makes at its start.
+std::string SocketOf(const std::filesystem::path& kubelet_directory) {
+  const std::filesystem::path socket = kubelet_directory / "pod-resources" / "kubelet.sock";
+  struct stat st {};
+  if (::lstat(socket.c_str(), &st) != 0) return "unknown";
+  return "socket " + std::to_string(st.st_ino) + " " + std::to_string(st.st_ctim.tv_sec) + "." +
+         std::to_string(st.st_ctim.tv_nsec);
+}
+
 }  // namespace
 
 bool KubeletRuns(const std::filesystem::path& kubelet_directory,
@@ -102,32 +128,36 @@ bool KubeletRuns(const std::filesystem::path& kubelet_directory,
   return KubeletProcess(kubelet_directory, proc).has_value();
 }
 
-std::optional<BootTime> KubeletBegan(const std::filesystem::path& kubelet_directory,
-                                     const std::filesystem::path& proc) {
-  const auto process = KubeletProcess(kubelet_directory, proc);
-  if (!process || process->empty()) return std::nullopt;
-  const auto stat = internal::ReadWholeFile(proc / *process / "stat", kMaxStat);
-  if (!stat) return std::nullopt;
-  // proc(5): the name, in parentheses, may hold anything; field 22, starttime, is the 20th after
-  // it.
-  std::istringstream fields(stat->substr(std::min(stat->rfind(')'), stat->size() - 1) + 1));
-  std::string skipped;
-  for (int i = 0; i < 19; ++i) fields >> skipped;
-  std::int64_t ticks = 0;
+std::optional<RunningKubelet> KubeletFinder::operator()() {
+  const std::filesystem::path stat = proc_ / process_ / "stat";
+  if (!process_.empty()) {
+    // Only what is seen to be gone is gone.
+    const auto text = internal::ReadWholeFile(stat, kMaxStat);
+    if (!text && text.error().code != ErrorCode::kNotFound) return found_;
+    if (TicksAtStart(stat) == ticks_) return found_;
+    if (!internal::ListDirectory(proc_)) return found_;
+  }
+  process_.clear();
+  const auto process = KubeletProcess(kubelet_directory_, proc_);
+  if (!process) {
+    found_.reset();
+    return std::nullopt;
+  }
+  const auto ticks = process->empty() ? std::nullopt : TicksAtStart(proc_ / *process / "stat");
+  if (!ticks) return RunningKubelet{.life = SocketOf(kubelet_directory_)};
   const std::int64_t per_second = ::sysconf(_SC_CLK_TCK);
-  if (!(fields >> ticks) || ticks < 0 || per_second <= 0) return std::nullopt;
-  BootTime began = SystemBootClock();
-  began.nanoseconds = ticks / per_second * kNanosecondsPerSecond +
-                      ticks % per_second * (kNanosecondsPerSecond / per_second);
-  return began;
-}
-
-std::string KubeletLife(const std::filesystem::path& kubelet_directory) {
-  const std::filesystem::path socket = kubelet_directory / "pod-resources" / "kubelet.sock";
-  struct stat st {};
-  if (::lstat(socket.c_str(), &st) != 0) return {};
-  return std::to_string(st.st_ino) + "-" + std::to_string(st.st_ctim.tv_sec) + "." +
-         std::to_string(st.st_ctim.tv_nsec);
+  const std::int64_t since_boot = *ticks / per_second * kNanosecondsPerSecond +
+                                  *ticks % per_second * (kNanosecondsPerSecond / per_second);
+  const BootTime now = SystemBootClock();
+  timespec wall{};
+  ::clock_gettime(CLOCK_REALTIME, &wall);
+  process_ = *process;
+  ticks_ = *ticks;
+  found_ = RunningKubelet{
+      .life = internal::HexEncode(now.boot_id) + " " + process_ + " " + std::to_string(ticks_),
+      .began = std::int64_t{wall.tv_sec} * kNanosecondsPerSecond + wall.tv_nsec -
+               (now.nanoseconds - since_boot)};
+  return found_;
 }
 
 bool IsKubeletWithStore(const std::filesystem::path& kubelet_directory,

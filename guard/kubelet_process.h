@@ -3,10 +3,12 @@
 #ifndef WAYBILL_GUARD_KUBELET_PROCESS_H_
 #define WAYBILL_GUARD_KUBELET_PROCESS_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 
+#include "guard/life.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -18,12 +20,22 @@ namespace waybill::guard {
 bool KubeletRuns(const std::filesystem::path& kubelet_directory,
                  const std::filesystem::path& proc = "/proc");
 
-// When that process began, by the boot clock; nullopt: none runs, or it can't be told.
-std::optional<BootTime> KubeletBegan(const std::filesystem::path& kubelet_directory,
-                                     const std::filesystem::path& proc = "/proc");
+// The one that runs: by its process, or by the socket that it made if that process is not known.
+// nullopt: none does. As long as one lives that was found, nothing else is asked. Not thread-safe.
+class KubeletFinder {
+ public:
+  explicit KubeletFinder(std::filesystem::path kubelet_directory,
+                         std::filesystem::path proc = "/proc")
+      : kubelet_directory_(std::move(kubelet_directory)), proc_(std::move(proc)) {}
+  std::optional<RunningKubelet> operator()();
 
-// Tells one life of the kubelet from the next: which socket it made at its start. Empty: none yet.
-std::string KubeletLife(const std::filesystem::path& kubelet_directory);
+ private:
+  std::filesystem::path kubelet_directory_;
+  std::filesystem::path proc_;
+  std::string process_;  // of `found_`; empty: not known
+  std::int64_t ticks_ = 0;
+  std::optional<RunningKubelet> found_;
+};
 
 // Whether a live process owns the store of a kubelet with waybill inside.
 bool IsKubeletWithStore(const std::filesystem::path& kubelet_directory,

@@ -49,20 +49,6 @@ Result<void> Life::FindFolders() {
   return {};
 }
 
-std::vector<std::filesystem::path> Life::Stamped() const {
-  std::vector<std::filesystem::path> all = {pulled.path(), pulling.path()};
-  all.insert(all.end(), links_.begin(), links_.end());
-  return all;
-}
-
-Result<bool> Life::BreaksOff() const {
-  if (!Hurries()) return false;
-  if (!starting) return true;
-  return Error{ErrorCode::kInterrupted,
-               "the guard was asked to end before it was ready; what it took over is kept",
-               "start it again to go on"};
-}
-
 Result<std::optional<ImagePulledRecord>> Life::RecordOf(const std::string& image_ref) const {
   auto record = store->GetRecord({.image_ref = image_ref});
   if (record) return std::optional(*std::move(record));
@@ -81,16 +67,30 @@ void Life::Found(HoleKind kind, const std::string& image, const std::string& tex
   if (options.on_hole) options.on_hole({kind, image});
 }
 
-Result<void> Life::Missed(const std::string& what) {
+void Life::TellMissed(const std::string& what) {
   Log(LogLevel::kWarning,
       what + ": images that are not known by the next list are closed, as after a gap");
   wants_list = true;
+}
+
+Result<void> Life::Missed(const std::string& what) {
+  TellMissed(what);
   TRY(store->Call(NoteUnrecordedPeriod{.reason = "the guard missed something: " + what}));
   return {};
 }
 
-Result<PullId> Life::BeginPull(const std::string& image) {
-  return PullId{TRY(store->Call(waybill::BeginPull{.image = image})).pull};
+ProofTerms Life::TermsOf(const ImagePulledRecord& proven) const {
+  if (!options.who_checks || proven.credential_mapping.empty()) return {};
+  ProofTerms terms = {.checker = VerifiedBy::kRegistry};
+  for (const auto& [image, credentials] : proven.credential_mapping) {
+    const VerifiedBy checker = options.who_checks(image);
+    if (checker == VerifiedBy::kRegistry) continue;
+    // Not of one kind: what is said of all must be true of each.
+    const bool fits = terms.checker == VerifiedBy::kRegistry || terms.checker == checker;
+    terms.checker = fits ? checker : VerifiedBy::kUnknown;
+    if (!fits) break;
+  }
+  return terms;
 }
 
 void Life::LeaveAlone(const std::filesystem::path& path) {
@@ -99,11 +99,6 @@ void Life::LeaveAlone(const std::filesystem::path& path) {
                               " has a format that this waybill does not know: it is left as it "
                               "is; use a waybill as new as the kubelet");
   ++status.left_alone;
-}
-
-void Life::NoteVersion(const std::string& content) {
-  const bool is_beta = content.find("kubelet.config.k8s.io/v1beta1") != std::string::npos;
-  api_version = is_beta ? KubeletApiVersion::kV1Beta1 : KubeletApiVersion::kV1Alpha1;
 }
 
 std::string GuardStatus::VerifiesNothing() const {
@@ -149,7 +144,7 @@ std::string Life::MetricsText() const {
     nothing.series.push_back({{}, status.VerifiesNothing().empty() ? 0.0 : 1.0});
   }
   return ToPrometheusText(
-      {nothing, NotProtected(status.not_protected), failed, holes,
+      {nothing, guard::NotProtected(status.NotProtected()), failed, holes,
        counter("waybill_guard_events_total", "Changes of the kubelet's files.", status.events),
        counter("waybill_guard_comparisons_total", "Comparisons of all files.", status.comparisons),
        counter("waybill_guard_files_written_total", "Files written for the kubelet.",
@@ -172,7 +167,7 @@ Result<std::string> Life::StatusJson() const {
                       {"next", result.next}});
   }
   const internal::Json json = {{"verifiesNothing", status.VerifiesNothing()},
-                               {"notProtected", status.not_protected},
+                               {"notProtected", status.NotProtected()},
                                {"version", options.version},
                                {"kubeletDirectory", options.kubelet_directory.string()},
                                {"store", options.store.directory.string()},

@@ -58,6 +58,8 @@ struct GuardStatus {
   Timestamp since = {};
   bool kubelet_ran_before = false;  // the kubelet ran when the guard started
   bool gap = false;                 // the time before this start was a gap
+  // Why it can't write what a kubelet must find; empty: it can.
+  std::string cannot_write = {};
   // Why what the guard writes protects nothing. Empty: nothing shows that.
   std::string not_protected = {};
   std::uint64_t images = 0;    // on the last list
@@ -82,6 +84,10 @@ struct GuardStatus {
   std::uint64_t holes[kHoleKinds] = {};
   std::vector<CheckResult> checks = {};
 
+  // Why what the guard writes, or can't write, protects nothing.
+  const std::string& NotProtected() const {
+    return not_protected.empty() ? cannot_write : not_protected;
+  }
   // Why the kubelet verifies nothing, whatever the guard does. Empty: nothing shows that.
   std::string VerifiesNothing() const;
 
@@ -90,6 +96,12 @@ struct GuardStatus {
 
 // As syslog numbers them.
 enum class LogLevel : std::uint8_t { kError = 3, kWarning, kNotice, kInfo };
+
+// One life of a kubelet.
+struct RunningKubelet {
+  std::string life = {};                   // tells it from every other; not empty
+  std::optional<std::int64_t> began = {};  // in nanoseconds since 1970, if that is known
+};
 
 struct GuardOptions {
   std::filesystem::path kubelet_directory;
@@ -114,16 +126,13 @@ struct GuardOptions {
   bool verifies_recorded = true;
   // Whether the marker is put (kMarkerName).
   bool live = true;
-  // Whether a kubelet runs on this directory. Missing: none does.
-  std::function<bool()> kubelet_runs;
-  // When the kubelet that runs began. Missing or nullopt: nobody knows.
-  std::function<std::optional<BootTime>()> kubelet_began;
-  // If a guard ran until just now: what its status said. nullopt: as kubelet_runs says.
-  std::optional<bool> kubelet_ran_before = {};
-  std::set<std::string> waiting = {};  // likewise
-  // Whether the guard shall end as soon as it can: asked between two files. Guard::Stop leaves what
-  // is not recorded by then to the next start; until Stop is called nothing more is done. Missing:
-  // no.
+  // The kubelet that runs on this directory, from its exec on. Missing or nullopt: none does.
+  std::function<std::optional<RunningKubelet>()> kubelet;
+  // Whether the node had no credential for images of that name since before this guard began.
+  // Missing: nobody knows.
+  std::function<bool(const std::string& image_name)> node_had_none;
+  // Whether the guard shall end as soon as it can: asked between two rounds of a start, which fails
+  // then. Missing: no.
   std::function<bool()> hurry;
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void(const Hole&)> on_hole;
@@ -143,13 +152,10 @@ struct Life {
   Result<void> FindFolders();
   // The guard's own folder.
   std::filesystem::path own() const { return image_manager / kOwnFolder; }
-  // What changes when somebody writes a record or an intent, or puts a folder elsewhere.
-  std::vector<std::filesystem::path> Stamped() const;
+  // Symlinks that lead to the folders.
+  const std::vector<std::filesystem::path>& links() const { return links_; }
 
   bool Hurries() const { return options.hurry && options.hurry(); }
-  // Whether to break off in a hurry. A start fails then; a running guard is told the rest by
-  // events.
-  Result<bool> BreaksOff() const;
   // Nanoseconds since the boot.
   std::int64_t Now() const { return options.store.boot_clock().nanoseconds; }
   // The store's record; nullopt: it has none.
@@ -157,13 +163,13 @@ struct Life {
 
   void Log(LogLevel level, const std::string& text) const;
   void Found(HoleKind kind, const std::string& image, const std::string& text);
-  // What happened can't be recorded: a gap.
+  // What happened can't be recorded: an unrecorded period.
+  void TellMissed(const std::string& what);
   Result<void> Missed(const std::string& what);
-  Result<PullId> BeginPull(const std::string& image);
+  // Of what a kubelet has proven just now.
+  ProofTerms TermsOf(const ImagePulledRecord& proven) const;
   // A file in a later kubelet's format.
   void LeaveAlone(const std::filesystem::path& path);
-  // Files are written in the version of what the kubelet wrote last.
-  void NoteVersion(const std::string& content);
 
   Result<std::string> StatusJson() const;
   // waybill_guard_…, in Prometheus' text format.
@@ -176,16 +182,13 @@ struct Life {
   RecordFiles pulling;
   std::unique_ptr<NodeStore> store;
 
-  bool starting = true;  // the phase before a kubelet may run; one that runs already ends it early
-  bool stopping = false;
-  bool kubelet_runs = false;  // it did when the guard started
-  bool gap = false;           // the kubelet may have recorded something before this start, unseen
-  bool lost = false;          // something newer than what the store has may be lost
-  // The guard saw everything that the kubelet has in memory.
-  bool believes_memory = true;
+  bool starting = true;  // the first list was not taken yet
   // Something happened that only a list can settle.
   bool wants_list = false;
-  KubeletApiVersion api_version = KubeletApiVersion::kV1Alpha1;
+  // For what is told alone: images whose records were put back, until a list tells whether they are
+  // gone, and intents whose pulls ended just now.
+  std::set<std::string> put_back;
+  std::set<std::string> ended_now;
 
  private:
   std::vector<std::filesystem::path> links_;  // that lead to the folders

@@ -49,11 +49,12 @@ NodeStoreOptions OptionsOf(const Life& life, bool there, bool lost_all) {
   NodeStoreOptions options = life.options.store;
   options.rules = Mode::kStrict;
   options.images_on_node.reset();
-  options.kubelet_directory = there ? std::filesystem::path() : life.options.kubelet_directory;
+  options.kubelet_directory.clear();
   options.kubelet_files = life.options.kubelet_directory;
-  if (there) options.gap = life.gap ? Gap::kYes : Gap::kNo;
-  // A first start presumes; one after everything was lost knows that there were records.
-  if (lost_all) options.gap = Gap::kYes;
+  // The guard looks itself for what was missed, and knows which pulls its kubelet goes on with. A
+  // first start presumes; one after everything was lost knows that there were records.
+  options.gap = lost_all ? Gap::kYes : Gap::kNo;
+  options.ends_running_pulls = false;
   const std::filesystem::path pods = life.options.kubelet_directory / "pods";
   auto place = internal::FindPlace(pods);
   // Only at a first start: later a file may have been put back, and the store knows better.
@@ -61,7 +62,7 @@ NodeStoreOptions OptionsOf(const Life& life, bool there, bool lost_all) {
   return options;
 }
 
-Result<std::unique_ptr<NodeStore>> Open(const Life& life, NodeStoreOptions options) {
+Result<std::unique_ptr<NodeStore>> Open(const Life& life, NodeStoreOptions options, bool there) {
   const bool is_own_place = options.witness.kind() == Witness::Kind::kRemembered;
   if (is_own_place) {
     // Not at the place where `waybill start` puts the witness of its own store.
@@ -74,6 +75,10 @@ Result<std::unique_ptr<NodeStore>> Open(const Life& life, NodeStoreOptions optio
                                      store.error().message + "; move that file away, then restart");
     options.witness = Witness::Remembered();
     store = NodeStore::Open(options);
+    // Nothing says whether a store was here before.
+    if (store && !there) {
+      TRY((*store)->NoteLoss("its witness is not waybill's, so a store may have been here before"));
+    }
   }
   if (store || store.error().code != ErrorCode::kOwned) return store;
   Error error = store.error();
@@ -81,23 +86,6 @@ Result<std::unique_ptr<NodeStore>> Open(const Life& life, NodeStoreOptions optio
       "if another waybill command has it for a moment, try again; a kubelet with waybill inside "
       "needs no guard";
   return error;
-}
-
-// Whether something newer than what the store has may have been lost with it.
-bool LostSomething(const NodeStore& store) {
-  auto trust = store.GetTrust();
-  if (!trust) return true;
-  std::vector<std::pair<DegradedKind, std::string>> reasons;
-  for (const DegradedEvent& event : trust->journal) {
-    if (event.action == DegradedAction::kTrust) reasons.clear();
-    if (event.action == DegradedAction::kDistrust) reasons.emplace_back(event.kind, event.reason);
-    if (event.action == DegradedAction::kTakenBack) {
-      std::erase(reasons, std::pair(event.kind, event.reason));
-    }
-  }
-  return std::ranges::any_of(reasons, [](const auto& reason) {
-    return reason.first != DegradedKind::kGap && reason.first != DegradedKind::kImportUnfinished;
-  });
 }
 
 // The store was lost, or somebody removed it.
@@ -132,11 +120,6 @@ void TellOpened(const Life& life, bool lost_all) {
                  "are closed, and no first start presumes them; if it was emptied on purpose, open "
                  "them by `waybill allow IMAGE`");
   }
-  if (life.gap) {
-    life.Log(LogLevel::kNotice,
-             "the kubelet may have recorded pulls that no guard saw: images of which nothing is "
-             "known are closed");
-  }
 }
 
 }  // namespace
@@ -151,59 +134,37 @@ Result<bool> LostAll(const std::filesystem::path& kubelet_directory) {
   return lost;
 }
 
-StoreState StateOf(const std::filesystem::path& directory) {
-  auto seen = NodeStore::Observe({.directory = directory});
-  if (!seen) return {};
-  auto statistics = (*seen)->GetStatistics();
-  if (!statistics) return {};
-  return {statistics->store_uuid, statistics->commit_sequence};
+bool LostSomething(const NodeStore& store) {
+  auto trust = store.GetTrust();
+  if (!trust) return true;
+  std::vector<std::pair<DegradedKind, std::string>> reasons;
+  for (const DegradedEvent& event : trust->journal) {
+    if (event.action == DegradedAction::kTrust) reasons.clear();
+    if (event.action == DegradedAction::kDistrust) reasons.emplace_back(event.kind, event.reason);
+    if (event.action == DegradedAction::kTakenBack) {
+      std::erase(reasons, std::pair(event.kind, event.reason));
+    }
+  }
+  return std::ranges::any_of(reasons, [](const auto& reason) {
+    return reason.first != DegradedKind::kGap && reason.first != DegradedKind::kImportUnfinished;
+  });
 }
 
-Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) {
+Result<Opened> OpenStore(Life& life, bool lost_all) {
   const std::filesystem::path& directory = life.options.store.directory;
   auto there = TRY(internal::Exists(directory / "data.mdb"));
   const Witness& named = life.options.store.witness;
   const std::filesystem::path witness = named.path().empty() ? life.own() / kWitness : named.path();
   const bool lost = internal::Exists(witness).value_or(false);
-  const StoreState before = there ? StateOf(directory) : StoreState();
-  auto fits = TRY(session.TakeMark(before.uuid, before.commit_sequence, left));
-  const bool was_aside = Aside::MayHaveBeenHere(life.options.kubelet_directory);
-  fits = fits && !was_aside;
-  // At a first start the store's own import takes the files over.
-  life.gap = there && !fits;
-  lost_all = lost_all && !there;
-  NodeStoreOptions options = OptionsOf(life, there, lost_all);
-  if (was_aside) options.gap = Gap::kYes;
-  auto store = Open(life, std::move(options));
-  if (!store) {
-    // Nothing was missed yet.
-    if (fits) {
-      session.Capture();
-      static_cast<void>(session.LeaveMark(before.uuid, before.commit_sequence, left));
-    }
-    return store.error();
-  }
-  life.store = *std::move(store);
+  Opened opened{.lost_all = lost_all && !there,
+                .was_aside = Aside::MayHaveBeenHere(life.options.kubelet_directory)};
+  life.store = TRY(Open(life, OptionsOf(life, there, opened.lost_all), there));
   SetWasHere(life.options.kubelet_directory, "");
-  if (was_aside) {
-    auto over = Aside::IsOver(life.options.kubelet_directory);
-    if (!over) {
-      life.Log(LogLevel::kWarning,
-               over.error().message + "; until that is mended, each start counts as after a gap");
-    }
-  }
-  TellOpened(life, lost_all);
+  TellOpened(life, opened.lost_all);
   if (!there && lost && life.store->recovery_report().distrustful) {
     TellOfFormerStore(life, witness);
   }
-  life.lost = LostSomething(*life.store);
-  auto statistics = TRY(life.store->GetStatistics());
-  // A running kubelet may remember credentials that the store has forgotten, and write them with
-  // its next record.
-  life.believes_memory = !life.status.kubelet_ran_before ||
-                         (statistics.revocations == 0 && !life.options.store.max_age.has_value());
-  life.status.gap = life.gap || life.store->recovery_report().after_gap;
-  return {};
+  return opened;
 }
 
 }  // namespace waybill::guard

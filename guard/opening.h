@@ -1,14 +1,11 @@
-// Opens the guard's store at its start, and finds out what may have been missed until then.
+// Opens the guard's store at its start.
 
 #ifndef WAYBILL_GUARD_OPENING_H_
 #define WAYBILL_GUARD_OPENING_H_
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
 
 #include "guard/life.h"
-#include "guard/session.h"
 
 namespace waybill::guard {
 
@@ -20,17 +17,16 @@ Result<bool> LostAll(const std::filesystem::path& kubelet_directory);
 // Whether a guard, or a kubelet with waybill inside, was used on this directory.
 bool WasUsed(const std::filesystem::path& kubelet_directory);
 
-struct StoreState {
-  std::string uuid;
-  std::uint64_t commit_sequence = 0;
+// What its opening showed of the store.
+struct Opened {
+  bool lost_all = false;   // it is new in the place of one of which nothing is left
+  bool was_aside = false;  // a guard stood aside meanwhile: that is an unrecorded period
 };
-// Empty: unknown.
-StoreState StateOf(const std::filesystem::path& directory);
+// Sets the store in `life`. Errors: those of NodeStore::Open.
+Result<Opened> OpenStore(Life& life, bool lost_all);
 
-// Sets in `life` the store and what is known from its opening: gap, lost, believes_memory. Takes
-// the mark, and leaves it if the store can't be opened. `left`: what the guard before this one
-// left. Errors: those of NodeStore::Open.
-Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left);
+// Whether something newer than what the store has may have been lost with it.
+bool LostSomething(const NodeStore& store);
 
 }  // namespace waybill::guard
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "guard/life.h"
+#include "guard/look.h"
 #include "guard/watches.h"
 
 namespace waybill::guard {

@@ -7,11 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <utility>
 
-#include "store/base/described.h"
-#include "store/base/hex.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
@@ -25,6 +22,8 @@ namespace {
 
 // More exchanges than a single other writer, the kubelet, can cause.
 constexpr int kMaxExchanges = 64;
+// More are synced again at the next look.
+constexpr std::size_t kMaxOnDisk = 20'000;
 
 // No kubelet can parse it, but a person who opens it learns what it is for.
 constexpr std::string_view kMarkerContent =
@@ -37,46 +36,20 @@ Result<void> Rename(const std::filesystem::path& from, const std::filesystem::pa
   return SystemError(errno, "rename " + from.string() + " to", to);
 }
 
-// Whether a file that can't be decoded is one that a later kubelet wrote, not a damaged one.
-bool IsLaterFormat(const std::string& content) {
-  std::map<std::string, internal::JsonText> fields;
-  if (!internal::ReadForeign(content, kMaxRecordFileBytes, fields)) return false;
-  std::string version;
-  if (!internal::ReadForeign(fields["apiVersion"].text, kMaxRecordFileBytes, version)) return false;
-  if (!fields["kind"].text.starts_with('"')) return false;
-  if (fields.contains("closedByWaybill")) return false;
-  if (!version.starts_with("kubelet.config.k8s.io/")) return false;
-  if (version != "kubelet.config.k8s.io/v1alpha1" && version != "kubelet.config.k8s.io/v1beta1") {
-    return true;
-  }
-  return std::ranges::any_of(fields, [](const auto& member) {
-    const std::string& field = member.first;
-    return field != "kind" && field != "apiVersion" && field != "lastUpdatedTime" &&
-           field != "imageRef" && field != "credentialMapping" && field != "image";
-  });
+// All zero: it can't be read.
+Sha256Digest DigestOf(const std::filesystem::path& path) {
+  const auto content = internal::ReadKubeletBytes(path, kMaxRecordFileBytes);
+  const auto digest = content ? internal::Sha256(content->content) : Result<Sha256Digest>();
+  return digest ? *digest : Sha256Digest();
+}
+
+bool IsIt(const std::filesystem::path& path, const Sha256Digest& digest, const FileWas& was) {
+  if (was.inode == 0) return digest == was.digest;
+  struct stat st {};
+  return ::lstat(path.c_str(), &st) == 0 && st.st_ino == was.inode;
 }
 
 }  // namespace
-
-std::string RecordNameOf(std::string_view ref_or_image) {
-  const auto hash = internal::Sha256(ref_or_image);
-  return hash ? "sha256-" + internal::HexEncode(*hash) : std::string();
-}
-
-Result<internal::KubeletPlace> FindFolder(const std::filesystem::path& named) {
-  auto place = TRY(internal::FindPlace(named));
-  if (place.link.empty() || !place.unsafe.empty()) return place;
-  if (::access(place.path.c_str(), W_OK) == 0) return place;
-  place.unsafe =
-      named.string() + " is a symlink, and the guard may not write in " + place.path.string();
-  place.path.clear();
-  return place;
-}
-
-bool IsDirectoryItself(const std::filesystem::path& path) {
-  struct stat st {};
-  return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-}
 
 RecordFiles::RecordFiles(std::filesystem::path image_manager, KubeletFolder folder,
                          SyncObserver synced)
@@ -105,65 +78,6 @@ Result<void> RecordFiles::DropStaged() const {
   return {};
 }
 
-std::string RecordFiles::Wide() const {
-  if (!distrusted_.empty()) return distrusted_;
-  for (const std::filesystem::path* folder : {&image_manager_, &path_}) {
-    auto place = internal::FindPlace(*folder);
-    // One that can't be looked at now can't be read either.
-    if (place && !place->wide.empty()) return place->wide;
-  }
-  return {};
-}
-
-Result<std::vector<std::string>> RecordFiles::Names() const {
-  auto there = TRY(internal::Exists(path_));
-  if (!there) return std::vector<std::string>();
-  auto names = internal::ListDirectory(path_);
-  if (!names) return names;
-  // A kubelet passes over directories, too.
-  std::erase_if(*names, [&](const std::string& name) {
-    return !internal::IsRecordName(name) || IsDirectoryItself(path_ / name);
-  });
-  std::sort(names->begin(), names->end());
-  // Many are of files that are gone.
-  if (on_disk_.size() > 2 * names->size() + 64) on_disk_.clear();
-  return names;
-}
-
-Result<std::optional<RecordFile>> RecordFiles::Read(const std::string& name) const {
-  const std::filesystem::path path = path_ / name;
-  RecordFile file;
-  auto bytes = internal::ReadKubeletBytes(path, kMaxRecordFileBytes);
-  if (!bytes) {
-    if (bytes.error().code == ErrorCode::kNotFound || IsDirectoryItself(path))
-      return std::optional<RecordFile>();
-    file.judged.folder = folder_;
-    file.judged.problem = bytes.error().message;
-    // No kubelet makes links, pipes or devices.
-    file.is_planted = bytes.error().code == ErrorCode::kUnsafePath;
-    return file;
-  }
-  file.content = std::move(bytes->content);
-  file.judged = internal::JudgeKubeletFile(folder_, name, file.content);
-  std::string planted = std::move(bytes->planted);
-  // An intent can only close.
-  const bool may_open = folder_ == KubeletFolder::kPulled && !IsOwnClosing(file.judged);
-  if (planted.empty() && may_open) {
-    planted = Wide();
-    file.in_wide = !planted.empty();
-  }
-  if (planted.empty()) {
-    file.is_later_format = !file.readable() && IsLaterFormat(file.content);
-    return file;
-  }
-  if (auto* record = std::get_if<ImagePulledRecord>(&file.judged.content)) {
-    file.shows = std::move(*record);
-  }
-  file.is_planted = true;
-  internal::CountAsPlanted(file.judged, planted);
-  return file;
-}
-
 Result<void> RecordFiles::SyncOnce(const std::string& name, Sync sync) const {
   const std::filesystem::path path = name.empty() ? path_ : path_ / name;
   internal::ChangeLook look;
@@ -171,6 +85,7 @@ Result<void> RecordFiles::SyncOnce(const std::string& name, Sync sync) const {
   if (is_seen && std::ranges::find(on_disk_, look) != on_disk_.end()) return {};
   auto there = TRY(sync(path));
   if (there && synced_) synced_(path);
+  if (on_disk_.size() > kMaxOnDisk) on_disk_.clear();
   if (there && is_seen && look.IsPast()) on_disk_.push_back(look);
   return {};
 }
@@ -195,20 +110,17 @@ Result<bool> RecordFiles::Create(const std::string& name, std::string_view conte
   const bool made = ::link(staged.c_str(), (path_ / name).c_str()) == 0;
   const int error = errno;
   TRY(internal::RemoveFile(staged));
-  if (!made) {
-    if (error == EEXIST) return false;
-    return SystemError(error, "make", path_ / name);
-  }
-  TRY(SyncFolder());
-  return true;
+  if (made) return true;
+  if (error == EEXIST) return false;
+  return SystemError(error, "make", path_ / name);
 }
 
-Result<bool> RecordFiles::Replace(const std::string& name, const std::string& was,
-                                  std::string_view content, Durable durable) const {
-  auto staged = TRY(Stage(name, content, durable));
+Result<bool> RecordFiles::Replace(const std::string& name, const FileWas& was,
+                                  std::string_view content) const {
+  auto staged = TRY(Stage(name, content));
   const std::filesystem::path place = path_ / name;
-  std::string expected = was;
-  std::string ours(content);
+  FileWas expected = was;
+  Sha256Digest ours = TRY(internal::Sha256(content));
   // The exchange must return what we expected. If not, the kubelet wrote meanwhile: its file goes
   // back, and that exchange must return ours.
   bool replaced = true;
@@ -218,19 +130,17 @@ Result<bool> RecordFiles::Replace(const std::string& name, const std::string& wa
       if (exchanged.error().code == ErrorCode::kNotFound) return false;
       return exchanged.error();
     }
-    auto out = internal::ReadWholeFile(staged, kMaxRecordFileBytes);
-    const bool as_expected = out ? *out == expected : turn == 0 && was.empty();
-    if (as_expected) break;
+    if (told_) told_(name);
+    const Sha256Digest out = DigestOf(staged);
+    if (IsIt(staged, out, expected)) break;
     replaced = false;
-    expected = ours;
-    if (out) ours = std::move(*out);
+    expected = {std::exchange(ours, out)};
   }
-  TRY(durable == Durable::kNow ? SyncFolder() : Result<void>());
   TRY(internal::RemoveFile(staged));
   return replaced;
 }
 
-Result<bool> RecordFiles::Remove(const std::string& name, const std::string& was) const {
+Result<bool> RecordFiles::Remove(const std::string& name, const FileWas& was) const {
   const std::filesystem::path place = path_ / name;
   const std::filesystem::path scratch = Scratch(name);
   TRY(MakeScratch());
@@ -238,22 +148,21 @@ Result<bool> RecordFiles::Remove(const std::string& name, const std::string& was
     if (taken.error().code == ErrorCode::kNotFound) return false;
     return taken.error();
   }
-  auto content = internal::ReadWholeFile(scratch, kMaxRecordFileBytes);
-  const bool removed = content ? *content == was : was.empty();
+  const bool removed = IsIt(scratch, DigestOf(scratch), was);
   if (!removed) {
     // If the kubelet has written a new file since, that one is newer than the one taken out.
     auto back = Rename(scratch, place, RENAME_NOREPLACE);
+    if (back && told_) told_(name);
     struct stat st {};
     if (!back && ::lstat(place.c_str(), &st) != 0) return back.error();
   }
   TRY(internal::RemoveFile(scratch));
-  TRY(SyncFolder());
   return removed;
 }
 
 Result<void> RecordFiles::PutMarker() const {
-  auto made = Create(std::string(kMarkerName), kMarkerContent);
-  return made ? Result<void>() : made.error();
+  TRY(Create(std::string(kMarkerName), kMarkerContent));
+  return SyncFolder();
 }
 
 Result<void> RecordFiles::TakeMarkerAway() const {
@@ -275,19 +184,19 @@ Result<void> RecordFiles::MakeScratch() const {
   return internal::CheckPrivateDirectory(ScratchFolder());
 }
 
-Result<std::filesystem::path> RecordFiles::Stage(const std::string& name, std::string_view content,
-                                                 Durable durable) const {
+Result<std::filesystem::path> RecordFiles::Stage(const std::string& name,
+                                                 std::string_view content) const {
   const std::filesystem::path path = Scratch(name);
   TRY(MakeScratch());
   TRY(internal::RemoveFile(path));
   auto file = TRY(internal::OpenFile(path, O_WRONLY | O_CREAT | O_EXCL));
   auto written = internal::PWriteAll(file, content, 0, path);
-  if (written && durable == Durable::kNow) written = internal::SyncFile(file, path);
+  if (written) written = internal::SyncFile(file, path);
   if (!written) {
     static_cast<void>(internal::RemoveFile(path));
     return written.error();
   }
-  if (synced_ && durable == Durable::kNow) synced_(path);
+  if (synced_) synced_(path);
   return path;
 }
 

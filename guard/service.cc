@@ -30,6 +30,7 @@
 
 #include "guard/aside.h"
 #include "guard/kubelet_process.h"
+#include "guard/node_credentials.h"
 #include "guard/notify.h"
 #include "guard/who_checks.h"
 #include "runtime/cri/containerd.h"
@@ -54,9 +55,9 @@ constexpr milliseconds kMinBetweenLists{200};
 constexpr milliseconds kBetweenTries{500};
 // A start waits so long for what is found of the node; later it is told all the same.
 constexpr milliseconds kWaitForChecks{2000};
-// For recording at the end; the rest is left to the next start.
-constexpr milliseconds kTimeToStop{500};
-constexpr int kWithEvents = 10;
+constexpr std::chrono::seconds kListEvery{5};
+constexpr int kWithEvents = 10;  // times as long where the runtime tells of changes
+constexpr milliseconds kTogether{50};
 // Doubles each time if the runtime has no events.
 constexpr std::chrono::seconds kWatchEventsAnew{10};
 constexpr std::chrono::seconds kMaxWatchEventsAnew{320};
@@ -216,12 +217,17 @@ class BackgroundChecks {
   // Unless one runs.
   void Begin() {
     if (!examine_ || results_.valid()) return;
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    began_ = std::int64_t{now.tv_sec} * kNanosecondsPerSecond + now.tv_nsec;
     results_ = std::async(std::launch::async,
                           [this] { return examine_([this] { return cancelled_.load(); }); });
   }
   bool runs() const { return results_.valid(); }
+  // When, in nanoseconds since 1970.
+  std::int64_t began() const { return began_; }
   // What was found, if that is known within `wait`; once.
-  std::optional<std::vector<CheckResult>> Take(milliseconds wait) {
+  std::optional<Examined> Take(milliseconds wait) {
     if (!results_.valid() || results_.wait_for(wait) != std::future_status::ready) {
       return std::nullopt;
     }
@@ -232,7 +238,8 @@ class BackgroundChecks {
   Examine examine_;
   std::atomic<bool> cancelled_ = false;
   // Its destructor waits.
-  std::future<std::vector<CheckResult>> results_;
+  std::future<Examined> results_;
+  std::int64_t began_ = 0;
 };
 
 // Readable when the store may have changed, by a command that asked the guard, or when the socket
@@ -380,12 +387,9 @@ class Service {
       list_.reset();
       checks_.reset();
       Tell(Reloading());
-      const GuardStatus before = guard_->status();
       TRY(guard_->Stop(true));
       guard_.reset();
       options_ = *std::move(anew);
-      options_.guard.kubelet_ran_before = before.kubelet_ran_before;
-      options_.guard.waiting = before.waiting;
       aside = TRY(StandAside());
       if (aside) return *aside;
       TRY(StartGuard(true));
@@ -396,7 +400,6 @@ class Service {
   Result<GuardStatus> End() {
     checks_.reset();
     Tell("STOPPING=1");
-    if (!options_.once || WantsToEnd()) stop_by_ = steady_clock::now() + kTimeToStop;
     GuardStatus status = guard_->status();
     TRY(guard_->Stop());
     guard_.reset();
@@ -413,8 +416,6 @@ class Service {
     // A kubelet has to start, also where there is no place for the guard's status.
     if (!aside && aside.error().code == ErrorCode::kOwned) return aside.error();
     if (!aside) Log(LogLevel::kError, "it has no status: " + aside.error().ToString());
-    options_.guard.kubelet_ran_before.reset();
-    options_.guard.waiting.clear();
     const auto watchdog = WatchdogInterval();
     const auto wait = std::min(
         watchdog ? std::chrono::duration_cast<milliseconds>(*watchdog / 3) : kIdleTick, kIdleTick);
@@ -473,7 +474,11 @@ class Service {
     log_ = options.log;
     commands_.set_command(options_.on_hole);
     options.on_hole = [this](const Hole& hole) { commands_.Run(hole); };
-    options.hurry = [this] { return Hurries(); };
+    options.hurry = [this] { return WantsToEnd(); };
+    credentials_ = NodeCredentialsSeen();
+    options.node_had_none = [this](const std::string& image) {
+      return credentials_.HadNone(image);
+    };
     if (again) options.needs_runtime = false;
     const auto until = steady_clock::now() + (again ? milliseconds(0) : options_.wait_runtime);
     // SIGTERM must not wait for a runtime that does not come.
@@ -492,7 +497,6 @@ class Service {
     }
     auto guard = TRY(Guard::Start(std::move(options)));
     guard_ = std::move(guard);
-    kubelet_life_ = KubeletLife(guard_->kubelet_directory());
     // Not all may be right yet: no kubelet may start.
     if (WantsToEnd()) return {};
     if (!options_.once) {
@@ -513,7 +517,8 @@ class Service {
   bool TakeChecks(milliseconds wait) {
     auto results = checks_->Take(wait);
     if (!results) return false;
-    guard_->TakeChecks(*std::move(results));
+    credentials_.Add(results->credentials, checks_->began());
+    guard_->TakeChecks(std::move(results->checks));
     GiveMemoryBack();
     return true;
   }
@@ -538,9 +543,6 @@ class Service {
            (sigismember(&pending, SIGTERM) != 0 || sigismember(&pending, SIGINT) != 0);
   }
 
-  // For the guard: a wish to end hurries it at once; its orderly end then has some time.
-  bool Hurries() const { return stop_by_ ? steady_clock::now() >= *stop_by_ : WantsToEnd(); }
-
   // Runs until a signal. Returns what to start the guard anew with; nullopt: it ends.
   Result<std::optional<ServiceOptions>> Watch() {
     TRY(Add(guard_->fd()));
@@ -559,6 +561,8 @@ class Service {
     auto examined = began;
     auto watched_events = began;
     std::chrono::seconds watch_anew{0};
+    auto looked = began;
+    std::string kubelet_life = guard_->kubelet_life();
     bool image_changed = false;
     // A list that began before the runtime's events were watched may have missed some.
     bool listed_since = false;
@@ -572,20 +576,22 @@ class Service {
       const milliseconds tick = std::min(most, is_idle ? kIdleTick : kTick);
       std::array<epoll_event, 8> ready{};
       const bool wants_list = list_ && !list_->runs() && (guard_->wants_list() || image_changed);
-      const auto wait = wants_list ? std::min(Between(), tick) : tick;
+      const auto wait = std::min(wants_list ? std::min(Between(), tick) : tick, guard_->WaitsFor());
       const int count =
           ::epoll_wait(epoll_.get(), ready.data(), ready.size(), static_cast<int>(wait.count()));
       if (count < 0 && errno != EINTR) return CallFailed("epoll_wait");
+      bool looks = false;
       for (int i = 0; i < count; ++i) {
         const int fd = ready[static_cast<std::size_t>(i)].data.fd;
         // A list that shows nothing new stirs nothing.
         stirs = stirs || !list_ || fd != list_->fd();
         if (fd == stirring.fd()) {
           stirring.Drain();
+          looks = true;
         } else if (fd == signals_.get()) {
           if (auto ends = TakeSignals()) return *std::move(ends);
         } else if (fd == guard_->fd()) {
-          if (auto handled = guard_->HandleEvents(); !handled) return handled.error();
+          looks = true;
         } else if (list_ && fd == list_->fd()) {
           auto images = list_->Take();
           // If the service is to end, the list is no longer needed.
@@ -612,17 +618,19 @@ class Service {
           checks_->Begin();
         }
         if (WriteStatus()) stirs = image_changed = true;
-        if (const std::string life = KubeletLife(guard_->kubelet_directory());
-            life != kubelet_life_) {
-          kubelet_life_ = life;
-          TRY(guard_->KubeletStarted());
-          // Only now its command line is known.
+        // Only now the command line of a kubelet that began is known.
+        if (guard_->kubelet_life() != std::exchange(kubelet_life, guard_->kubelet_life())) {
           examined = now - options_.examine_every;
         }
       }
       if (now - compared >= options_.compare_every || PlaceChanged()) {
         compared = now;
         TRY(guard_->Compare());
+      } else if (looks || now - looked >= tick || guard_->IsTime()) {
+        // What comes together is looked at once; what comes alone at once: an intent may go again.
+        if (looks) std::this_thread::sleep_until(looked + kTogether);
+        TRY(guard_->Again());
+        looked = steady_clock::now();
       }
       if (guard_->lost_its_place()) return std::optional(options_);
       if (!list_ || list_->runs()) continue;
@@ -637,7 +645,7 @@ class Service {
       }
       if (has_events && now - watched_events >= kMaxWatchEventsAnew) watch_anew = {};
       const bool is_told = has_events && listed_since && !list_->awaits_pulls();
-      const auto every = is_told ? options_.list_every * kWithEvents : options_.list_every;
+      const auto every = is_told ? kListEvery * kWithEvents : kListEvery;
       const bool wanted = (guard_->wants_list() || image_changed) && now - listed >= Between();
       if (!wanted && now - listed < every) continue;
       image_changed = false;
@@ -761,10 +769,9 @@ class Service {
   HoleCommand commands_;
   std::optional<Asked> runtime_;
   std::unique_ptr<Guard> guard_;
-  std::string kubelet_life_;
   std::optional<BackgroundChecks> checks_;
+  NodeCredentialsSeen credentials_;
   std::atomic<bool> ends_ = false;
-  std::optional<steady_clock::time_point> stop_by_;
   // It may wait for a runtime that hangs: after the guard has ended.
   std::optional<BackgroundList> list_;
   bool told_waiting_ = false;

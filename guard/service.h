@@ -14,17 +14,22 @@
 
 #include "guard/guard.h"
 #include "runtime/cri/runtime_client.h"
+#include "store/for_the_guard.h"
 #include "waybill/result.h"
 
 namespace waybill::guard {
+
+// What a look at the node shows.
+struct Examined {
+  std::vector<CheckResult> checks = {};
+  NodeCredentials credentials = {};
+};
 
 struct ServiceOptions {
   GuardOptions guard;
   // nullopt: no runtime is asked.
   std::optional<cri::ClientOptions> runtime;
   std::chrono::seconds wait_runtime{30};
-  // Between two lists, where the runtime has no events; with events ten times as long.
-  std::chrono::milliseconds list_every{5000};
   std::chrono::seconds compare_every{300};
   // A shell command for each hole, with WAYBILL_HOLE and WAYBILL_IMAGE. Empty: none.
   std::string on_hole;
@@ -32,7 +37,7 @@ struct ServiceOptions {
   std::filesystem::path metrics_file;
   // Looks at the node, at the start and then now and then, on a thread of its own; `cancelled`:
   // whether nobody waits for it any more. Missing: nobody looks.
-  std::function<std::vector<CheckResult>(const std::function<bool()>& cancelled)> examine;
+  std::function<Examined(const std::function<bool()>& cancelled)> examine;
   std::chrono::seconds examine_every{3600};
   // Only the phase before the kubelet starts.
   bool once = false;

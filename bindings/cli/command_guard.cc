@@ -45,10 +45,6 @@ class GuardCall final : public Call {
                 kTakesSetting);
     flags.Switch("--allow-no-runtime", &allow_no_runtime_,
                  "then go on with what is recorded, instead of failing");
-    flags.Value("--list-every", &list_every_, "SECONDS",
-                "ask the runtime this often for its images; 5, ten times as long\n"
-                "where it tells of changes",
-                Number{1, 3600}, kTakesSetting);
     flags.Value("--on-hole", &on_hole_, "COMMAND",
                 "run this for each hole that was closed, with WAYBILL_HOLE and\n"
                 "WAYBILL_IMAGE",
@@ -76,12 +72,12 @@ class GuardCall final : public Call {
     DeclareMaxAge(flags, &max_age_);
     user_namespaces_.Declare(flags);
     kubelet_config.TakesSetting({.unless = {"--status"}, .beside_excluded = true});
-    flags.Excludes("--status", {"--once", "--wait-runtime", "--allow-no-runtime", "--list-every",
-                                "--on-hole", "--metrics-file", "--trace"});
+    flags.Excludes("--status", {"--once", "--wait-runtime", "--allow-no-runtime", "--on-hole",
+                                "--metrics-file", "--trace"});
     flags.Needed({"--store", "--status"},
                  "give the guard's own store, as /var/lib/waybill, or write it into the "
                  "configuration file");
-    flags.Excludes("--once", {"--on-hole", "--metrics-file", "--list-every"});
+    flags.Excludes("--once", {"--on-hole", "--metrics-file"});
     flags.Excludes("--kubelet-config", {"--policy"});
     flags.Check([this]() -> Result<void> {
       kubelet_directory_ = std::filesystem::absolute(kubelet_directory_).string();
@@ -98,7 +94,7 @@ class GuardCall final : public Call {
     service.again = [this] { return OptionsOfNow(); };
     service.ready = [&](const guard::Guard& started) {
       const guard::GuardStatus& status = started.status();
-      for (const std::string& why : {status.not_protected, status.VerifiesNothing()}) {
+      for (const std::string& why : {status.NotProtected(), status.VerifiesNothing()}) {
         if (!why.empty()) out.Line("no protection: {}", why);
       }
       if (!once_) out.Line("ready");
@@ -130,7 +126,6 @@ class GuardCall final : public Call {
     const bool is_named = endpoint_ && *endpoint_ != "auto";
     service.runtime = cri::ClientOptions{.endpoint = is_named ? *endpoint_ : ""};
     service.wait_runtime = std::chrono::seconds(wait_);
-    service.list_every = std::chrono::seconds(list_every_);
     service.once = once_;
     if (on_hole_) service.on_hole = *on_hole_;
     if (metrics_file_) service.metrics_file = *metrics_file_;
@@ -151,8 +146,8 @@ class GuardCall final : public Call {
   }
 
   // What concerns the guard. `policy`: the kubelet's, as the guard was told.
-  static std::vector<guard::CheckResult> Examine(doctor::NodeOptions looks, Verification policy,
-                                                 const std::function<bool()>& cancelled) {
+  static guard::Examined Examine(doctor::NodeOptions looks, Verification policy,
+                                 const std::function<bool()>& cancelled) {
     looks.cancelled = cancelled;
     doctor::Kernel kernel = doctor::ThisKernel();
     // Its own store is no news to it.
@@ -160,8 +155,13 @@ class GuardCall final : public Call {
       return Error{ErrorCode::kOwned, "the guard owns the store", ""};
     };
     auto node = doctor::Node::Find(std::move(looks), std::move(kernel));
-    if (!node) return {};
-    std::vector<guard::CheckResult> results;
+    guard::Examined examined;
+    if (!node) {
+      examined.credentials.problems.push_back(node.error().message);
+      return examined;
+    }
+    examined.credentials = (*node)->credentials;
+    std::vector<guard::CheckResult>& results = examined.checks;
     for (const doctor::Finding& finding : doctor::Examine(**node, true)) {
       results.push_back({.check = finding.check,
                          .verdict = std::string(doctor::VerdictName(finding.verdict)),
@@ -179,7 +179,7 @@ class GuardCall final : public Call {
                          .failed = true,
                          .verifies_nothing = true});
     }
-    return results;
+    return examined;
   }
 
   // After SIGHUP: what the same command line means now.
@@ -224,12 +224,7 @@ class GuardCall final : public Call {
     options.verifies_recorded = options.preloaded_is_open || policy_ == Verification::kAlwaysVerify;
     options.live = !once_;
     options.version = WAYBILL_VERSION;
-    options.kubelet_runs = [directory = kubelet_directory_] {
-      return guard::KubeletRuns(directory);
-    };
-    options.kubelet_began = [directory = kubelet_directory_] {
-      return guard::KubeletBegan(directory);
-    };
+    options.kubelet = guard::KubeletFinder(kubelet_directory_);
     options.log = LogOfGuard;
     return options;
   }
@@ -342,7 +337,6 @@ class GuardCall final : public Call {
   bool once_ = false;
   std::uint64_t wait_ = 30;
   bool allow_no_runtime_ = false;
-  std::uint64_t list_every_ = 5;
   std::optional<std::string> on_hole_;
   std::optional<std::string> metrics_file_;
   std::optional<std::string> trace_;

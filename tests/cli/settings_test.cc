@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_full_file_breaks_no_call) {
               "kubelet-config = \"" +
               directory +
               "/kubelet.yaml\"\npool = \"131072:7864320\"\nids-per-pod = 65536\n"
-              "max-pods = 100\nshort-names = \"docker.io\"\nmax-age = \"30d\"\nlist-every = 7\n"
+              "max-pods = 100\nshort-names = \"docker.io\"\nmax-age = \"30d\"\n"
               "wait-runtime = 1\nmetrics-file = \"" +
               directory + "/metrics\"\non-hole = \"true\"\n");
     }

@@ -42,7 +42,6 @@ using namespace waybill::testing;  // NOLINT(google-build-using-namespace)
 using waybill::guard::Guard;
 using waybill::guard::GuardOptions;
 using waybill::guard::HoleKind;
-using waybill::guard::RecordFiles;
 using waybill::testing::NodeStore;
 
 using Strings = std::vector<std::string>;
@@ -143,20 +142,25 @@ class Node {
     options.who_checks = [this](const std::string& name) {
       return name == kApp ? checker : VerifiedBy::kUnknown;
     };
-    options.kubelet_runs = [this] { return kubelet_runs; };
+    options.kubelet = [this]() -> std::optional<waybill::guard::RunningKubelet> {
+      if (meanwhile) meanwhile();
+      if (!kubelet_runs && !is_started_) return std::nullopt;
+      return waybill::guard::RunningKubelet{.life = std::to_string(lives)};
+    };
     options.verifies_recorded = verifies_recorded;
     options.log = [this](waybill::guard::LogLevel, const std::string& text) {
       log.push_back(text);
     };
     options.on_hole = [this](const waybill::guard::Hole& hole) { holes.push_back(hole.kind); };
-    // From then on, after so many more questions.
-    options.hurry = [this] {
-      if (meanwhile) meanwhile();
-      return patience && (*patience == 0 || (*patience)-- == 0);
-    };
     return options;
   }
-  void Start() { guard_ = Must(Guard::Start(Options())); }
+  // A kubelet starts when the guard is ready, but for one that ran already.
+  void Start() {
+    is_started_ = false;
+    guard_ = Must(Guard::Start(Options()));
+    is_started_ = true;
+    if (!kubelet_runs) ++lives;
+  }
   void StartWith(std::vector<ListedImage> on_node) {
     images = std::move(on_node);
     Start();
@@ -191,11 +195,6 @@ class Node {
     Must(guard_->Stop());
     Start();
   }
-  void StopInAHurry() {
-    patience = 0;
-    Must(guard_->Stop());
-    patience.reset();
-  }
   // Without its knowing.
   void Kill() { guard_.reset(); }
   void Stop() {
@@ -224,7 +223,7 @@ class Node {
   // A pull, as the guard sees it: its intent comes, and goes.
   void Begins(const std::string& image) {
     WriteIntent(image);
-    Must(guard_->HandleEvents());
+    Must(guard_->Again());
   }
   void Ends(const std::string& image) {
     std::filesystem::remove(Pulling(image));
@@ -251,7 +250,7 @@ class Node {
     List();
   }
   void Follow() {
-    Must(guard_->HandleEvents());
+    Must(guard_->Again());
     List();
   }
 
@@ -298,10 +297,10 @@ class Node {
   TraceOptions trace;
   std::vector<ListedImage> images;
   bool kubelet_runs = false;
+  int lives = 1;
+  std::function<void()> meanwhile;  // in each round, between the look and what follows
   VerifiedBy checker = VerifiedBy::kRegistry;
   bool verifies_recorded = true;
-  std::optional<int> patience;
-  std::function<void()> meanwhile;  // at each question whether the guard shall hurry
   std::vector<std::string> log;
   std::vector<HoleKind> holes;
 
@@ -309,6 +308,7 @@ class Node {
   TempDir scratch_;
   FakeClock clock_;
   std::unique_ptr<Guard> guard_;
+  bool is_started_ = false;
 };
 
 }  // namespace
@@ -431,7 +431,8 @@ BOOST_AUTO_TEST_CASE(a_kubelet_that_starts_anew_has_no_pulls_and_no_memory) {
   node.ForgetA();
   node.ListAfter(1);
   node.clock().AdvanceSeconds(600);
-  Must(node.guard().KubeletStarted());
+  ++node.lives;
+  Must(node.guard().Again());
   const auto pulls = node.OpenPulls();
   BOOST_REQUIRE(pulls.size() == 1U);
   BOOST_TEST((pulls[0].state == PullState::kUnknown));
@@ -448,7 +449,7 @@ BOOST_AUTO_TEST_CASE(the_order_of_credentials_means_nothing) {
   Node node;
   node.StartWithOne();
   node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
+  Must(node.guard().Again());
   node.WriteRecord('1', {"a", "b"});
   node.Ends(kAppV1);
   BOOST_TEST(node.holes.empty());
@@ -461,7 +462,7 @@ BOOST_AUTO_TEST_CASE(a_directory_is_no_record) {
   std::filesystem::remove(node.Pulled(Ref('1')));
   std::filesystem::create_directories(node.Pulled(Ref('1')) / "inside");
   std::filesystem::create_directory(node.Pulled(Ref('2')));
-  Must(node.guard().HandleEvents());
+  Must(node.guard().Again());
   Must(node.guard().Compare());
   node.Comes('3', "r.example/by/hand:1");
   BOOST_TEST(node.guard().status().images == 2U);
@@ -544,6 +545,8 @@ BOOST_AUTO_TEST_CASE(a_record_of_a_preloaded_image_is_taken_over_before_it_goes)
       if (asked++ == moment) node.WriteRecord('1', {"a"});
     };
     node.Comes('2', "r.example/other:1");
+    node.Follow();
+    node.meanwhile = {};
     node.Follow();
     BOOST_TEST_CONTEXT("moment " << moment << " of " << asked) {
       const auto known = node.its_store().GetRecord({.image_ref = Ref('1')});
@@ -873,8 +876,11 @@ BOOST_AUTO_TEST_CASE(what_is_forgotten_does_not_come_back_with_another_tenants_p
     node.ForgetA();
     node.List();
     if (restarted) {
+      // A kubelet began that nobody saw.
+      node.Kill();
+      ++node.lives;
       node.kubelet_runs = true;
-      node.Restart();
+      node.Start();
     }
     node.Begins(kAppV1);
     node.WriteRecord('1', {"a", "b"});
@@ -1186,203 +1192,23 @@ BOOST_AUTO_TEST_CASE(an_empty_list_settles_no_pull) {
   BOOST_TEST(node.IsClosedToAll('1'));
 }
 
-// SIGTERM after a burst: whatever it gets done, the next start goes on, and nothing was missed.
-BOOST_AUTO_TEST_CASE(an_end_in_a_hurry_leaves_the_rest_to_the_next_start) {
-  constexpr int kImages = 40;
-  const auto ref = [](int i) {
-    const std::string number = std::to_string(100 + i);
-    return "sha256:" + std::string(64 - number.size(), 'a') + number;
-  };
-  const auto tag = [](int i) { return std::string(kApp) + std::to_string(i) + ":v1"; };
-  const auto credentials = [](int i) {
-    return CredentialsByName{{kApp + std::to_string(i), SecretOf(i % 2 == 0 ? "a" : "b")}};
-  };
-  for (const int patience : {0, 1, 7, 60, 1000}) {
-    Node node;
-    node.Start();
-    for (int i = 0; i < kImages; ++i) {
-      node.WriteIntent(tag(i));
-      node.WriteRecord({.image_ref = ref(i), .credential_mapping = credentials(i)});
-      // Every other pull has ended, and one intent is of a pull that ends later.
-      if (i % 2 == 0) std::filesystem::remove(node.Pulling(tag(i)));
-      node.images.push_back({.id = ref(i), .repo_tags = {tag(i)}});
-    }
-    node.WriteIntent("r.example/late/app:v1");
-    node.patience = patience;
-    Must(node.guard().HandleEvents());
-    const auto handled = node.guard().status().events;
-    BOOST_TEST(handled <= static_cast<std::uint64_t>(patience) + 1);
-    const auto files = node.guard().status().files_written;
-    Must(node.guard().Stop());
-    // Work after the signal: at most one file a question, and none that is not asked for.
-    BOOST_TEST(node.guard().status().events <= static_cast<std::uint64_t>(patience) + 1);
-    BOOST_TEST(node.guard().status().files_written == files);
-    node.patience.reset();
-    node.images.push_back(Listed('9', "r.example/by/hand:1"));
-    node.Start();
-    for (int i = 0; i < kImages; ++i) {
-      const auto record = Must(node.its_store().GetRecord({.image_ref = ref(i)}));
-      BOOST_TEST((record.credential_mapping == credentials(i)));
-      BOOST_TEST((node.Record(ref(i))->credential_mapping == credentials(i)));
-      if (i % 2 == 1) BOOST_TEST(node.HasPull(tag(i)));
-    }
-    BOOST_TEST(node.HasPull("r.example/late/app:v1"));
-  }
-}
-
-// As long as every string can be told.
-BOOST_AUTO_TEST_CASE(what_an_end_in_a_hurry_leaves_is_no_gap) {
-  Node node;
-  node.HasOne();
-  node.StartLongAgo();
-  node.WriteIntent("r.example/late/app:v1");
-  node.WriteRecord('2', {"b"});
-  node.WriteRecord('1', {"a", "b"});
-  node.patience = 0;
-  Must(node.guard().Stop());
-  BOOST_TEST(node.SaysOnce("2 records and 1 pulls are left to the next start"));
-  // An older waybill must not take the mark for one of an end at which all was recorded.
-  const auto mark =
-      nlohmann::json::parse(Node::Read(node.kubelet() / "image_manager/waybill-guard/session"));
-  BOOST_TEST(!mark.contains("folders"));
-  node.patience.reset();
-  node.images.push_back(Listed('2', std::string(kApp) + ":v2"));
-  node.images.push_back(Listed('3', "r.example/by/hand:1"));
-  node.Start();
-  BOOST_TEST(!node.guard().status().gap);
-  BOOST_TEST(node.FileOpensTo('1', {"a", "b"}));
-  BOOST_TEST(node.FileOpensTo('2', {"b"}));
-  BOOST_TEST(!node.Record(Ref('3')));
-  BOOST_TEST(node.HasPull("r.example/late/app:v1"));
-  // It arrives late.
-  node.Comes('4', "r.example/late/app:v1");
-  BOOST_TEST(node.IsClosedToAll('4'));
-}
-
-// One commit for all of them.
-BOOST_AUTO_TEST_CASE(intents_that_nobody_had_time_to_read_are_one_gap) {
-  Node node;
-  node.StartWith({Listed('1', kAppV1)});
-  for (int i = 0; i < 50; ++i) {
-    const std::string image = "r.example/x/" + std::to_string(i) + ":v1";
-    node.WriteIntent(image);
-    std::filesystem::remove(node.Pulling(image));
-  }
-  node.WriteIntent(kAppV1);  // of which the list tells the string
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.patience = 0;
-  const auto before = Must(node.its_store().GetStatistics()).commit_sequence;
-  Must(node.guard().Stop());
-  node.patience.reset();
-  BOOST_TEST(Must(Must(NodeStore::Observe({.directory = node.store()}))->GetStatistics())
-                 .commit_sequence <= before + 2);
-  BOOST_TEST(node.SaysOnce("0 records and 1 pulls are left"));
-  node.images.push_back(Listed('2', "r.example/x/7:v1"));
-  node.Start();
-  BOOST_TEST(node.IsClosedToAll('2'));
-}
-
-BOOST_AUTO_TEST_CASE(what_was_left_counts_as_it_was_seen) {
-  Node node;
-  node.StartWithOne();
-  node.ForgetA();
-  node.List();
-  node.images.push_back(Listed('2', std::string(kApp) + ":v2"));
-  // From its memory: what was forgotten, beside what is new.
-  node.WriteRecord('1', {"a", "b"});
-  node.WriteRecord('2', {"b"});
-  node.StopInAHurry();
-  node.PutBack('2', "forged");
-  node.Start();
-  BOOST_TEST(!node.guard().status().gap);
-  for (const char digit : {'1', '2'}) BOOST_TEST(node.FileOpensTo(digit, {"b"}));
-}
-
-// While no guard runs nothing in the store has the Secret that the mark tells of.
-BOOST_AUTO_TEST_CASE(what_was_left_does_not_bring_back_what_was_forgotten_meanwhile) {
-  for (const bool pull_was_settled : {false, true}) {
-    Node node;
-    node.Start();
-    node.HasOne();
-    node.Follow();
-    BOOST_TEST(node.OpenPulls().empty());
-    node.WriteRecord('2', {"b"});
-    node.images.push_back(Listed('2', std::string(kApp) + ":v2"));
-    node.StopInAHurry();
-    node.Kill();
-    {
-      const auto store = Must(NodeStore::Open(node.Options().store));
-      if (pull_was_settled) {
-        // Nothing is open that the store could remember the revocation for.
-        node.clock().AdvanceSeconds(3 * 3600);
-        const auto token = Must(store->BeginList());
-        Must(store->ObserveImages({.images = {Listed('1', kAppV1)}, .token = token}));
-      }
-      Must(store->ForgetSecret({.namespace_name = "b", .name = "pull"}));
-      Must(store->Close());
-    }
-    node.Start();
-    BOOST_TEST(!node.guard().status().gap);
-    BOOST_TEST(node.IsClosedToAll('2'));
-    BOOST_TEST(!node.IsClosedToAll('1'));
-  }
-}
-
-// However late the next start is.
-BOOST_AUTO_TEST_CASE(a_start_in_a_hurry_leaves_what_was_left) {
-  Node node;
-  node.Start();
-  node.HasSome('2');
-  node.StopInAHurry();
-  node.Kill();
-  node.clock().AdvanceSeconds(86400);
-  for (const int patience : {0, 1, 2}) {
-    node.patience = patience;
-    const auto refused = Guard::Start(node.Options());
-    BOOST_TEST_REQUIRE(!refused.has_value());
-    BOOST_TEST((refused.error().code == ErrorCode::kInterrupted));
-  }
-  node.patience.reset();
-  node.Start();
-  BOOST_TEST(!node.guard().status().gap);
-  for (const char digit : {'1', '2'}) BOOST_TEST(node.FileOpensTo(digit, {"a"}));
-}
-
-BOOST_AUTO_TEST_CASE(a_mark_that_can_not_be_read_is_a_gap) {
-  for (const char* text : {R"("records":7)", R"("records":["{broken"])", R"("pulls":[""])"}) {
-    Node node;
-    node.Start();
-    node.WriteRecord('1', {"a"});
-    node.patience = 0;
-    Must(node.guard().Stop());
-    node.Kill();
-    const auto path = node.kubelet() / "image_manager/waybill-guard/session";
-    auto mark = nlohmann::json::parse(Node::Read(path));
-    mark.update(nlohmann::json::parse("{" + std::string(text) + "}"));
-    std::ofstream(path, std::ios::binary) << mark.dump();
-    node.patience.reset();
-    node.StartWith({Listed('1', kAppV1)});
-    BOOST_TEST(node.guard().status().gap);
-  }
-}
-
 // What a parser makes of 4 MiB of brackets.
 BOOST_AUTO_TEST_CASE(a_deeply_nested_file_costs_no_more_than_another) {
   TempDir scratch;
-  const RecordFiles files(scratch.path(), internal::KubeletFolder::kPulled, {});
+  const std::filesystem::path pulled = scratch.path() / "pulled";
   const std::string name = FileName(Ref('1'));
-  std::filesystem::create_directories(files.path());
+  std::filesystem::create_directories(pulled);
   for (const std::string& opening : {std::string("["), std::string("{\"a\":")}) {
     std::string content =
         R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v9","x":)";
     while (content.size() < kMaxRecordFileBytes - opening.size()) content += opening;
-    std::ofstream(files.path() / name, std::ios::binary) << content;
+    std::ofstream(pulled / name, std::ios::binary) << content;
+    waybill::guard::Looker looker(1);
     const std::size_t before = AllocationsOfThread();
-    const auto file = Must(files.Read(name));
+    const auto* const look = Must(looker.LookAt({scratch.path(), pulled, scratch.path() / "no"}));
     BOOST_TEST(AllocationsOfThread() - before < 1000U);
-    BOOST_REQUIRE(file);
-    BOOST_TEST(!file->readable());
-    BOOST_TEST(!file->is_later_format);
+    BOOST_REQUIRE(look->pulled.contains(name));
+    BOOST_TEST((look->pulled.at(name).what == waybill::guard::SeenFile::What::kUnreadable));
   }
 }
 
@@ -1398,7 +1224,7 @@ BOOST_AUTO_TEST_CASE(host_ids_of_pods_are_kept) {
     std::ofstream(file(pod)) << internal::EncodeUsernsFile(first, 65536);
   };
   const auto is_kept = [&](const std::string& pod, std::uint32_t first) {
-    Must(node.guard().HandleEvents());
+    Must(node.guard().Again());
     BOOST_TEST(Must(node.its_store().GetUserNamespace(pod)).host_id == first);
   };
   write("pod-a", 65536);
@@ -1416,7 +1242,7 @@ BOOST_AUTO_TEST_CASE(host_ids_of_pods_are_kept) {
   BOOST_TEST(read("pod-b") == 131072U);
   // A pod ends, and later another gets its range.
   std::filesystem::remove_all(file("pod-a").parent_path());
-  Must(node.guard().HandleEvents());
+  Must(node.guard().Again());
   BOOST_TEST(!node.its_store().GetUserNamespace("pod-a").has_value());
   write("pod-c", 65536);
   is_kept("pod-c", 65536);

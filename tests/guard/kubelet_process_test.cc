@@ -2,6 +2,7 @@
 
 #include "guard/kubelet_process.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -30,29 +31,31 @@ struct Proc {
   }
 };
 
-BOOST_FIXTURE_TEST_CASE(a_kubelet_began_when_its_process_did, Proc) {
+BOOST_FIXTURE_TEST_CASE(a_kubelet_is_told_by_its_process, Proc) {
   BOOST_TEST(!guard::KubeletRuns(root, proc));
-  BOOST_TEST(!guard::KubeletBegan(root, proc).has_value());
+  BOOST_TEST(!guard::KubeletFinder(root, proc)().has_value());
   Add("12", "/usr/bin/other", "100");
-  BOOST_TEST(!guard::KubeletBegan(root, proc).has_value());
+  BOOST_TEST(!guard::KubeletFinder(root, proc)().has_value());
   Add("13", "/usr/bin/kubelet", "4250");
   BOOST_TEST(guard::KubeletRuns(root, proc));
-  const auto began = guard::KubeletBegan(root, proc);
-  BOOST_TEST_REQUIRE(began.has_value());
-  BOOST_TEST((began->boot_id == SystemBootClock().boot_id));
-  const std::int64_t per_second = ::sysconf(_SC_CLK_TCK);
-  BOOST_TEST(began->nanoseconds == 4250 * (1'000'000'000 / per_second));
+  const auto kubelet = guard::KubeletFinder(root, proc)();
+  BOOST_TEST_REQUIRE(kubelet.has_value());
+  BOOST_TEST(kubelet->began.has_value());
+  BOOST_TEST(guard::KubeletFinder(root, proc)()->life == kubelet->life);
+  // Another one has the same number.
+  Add("13", "/usr/bin/kubelet", "4251");
+  BOOST_TEST(guard::KubeletFinder(root, proc)()->life != kubelet->life);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_can_not_be_read_tells_nothing, Proc) {
+BOOST_FIXTURE_TEST_CASE(what_can_not_be_read_tells_no_beginning, Proc) {
   for (const std::string stat : {"", ")", "13 (kubelet)", "13 (kubelet) S 1 2 3", "13 (kubelet"}) {
     Add("13", "kubelet", "4250");
     WriteFile(proc / "13" / "stat", stat);
-    BOOST_TEST(guard::KubeletRuns(root, proc));
-    BOOST_TEST(!guard::KubeletBegan(root, proc).has_value());
+    BOOST_TEST_REQUIRE(guard::KubeletFinder(root, proc)().has_value());
+    BOOST_TEST(!guard::KubeletFinder(root, proc)()->began.has_value());
   }
   Add("13", "kubelet", "-1");
-  BOOST_TEST(!guard::KubeletBegan(root, proc).has_value());
+  BOOST_TEST(!guard::KubeletFinder(root, proc)()->began.has_value());
 }
 
 // The system's own: this process is one that began.
@@ -65,10 +68,11 @@ BOOST_AUTO_TEST_CASE(a_real_process_began_before_now) {
   WriteFile(scratch.path() / "proc" / pid / "cmdline",
             std::string("kubelet") + '\0' + "--root-dir=" + root.string() + '\0');
   WriteFile(scratch.path() / "proc" / pid / "stat", ReadFile("/proc/self/stat"));
-  const auto began = guard::KubeletBegan(root, scratch.path() / "proc");
-  BOOST_TEST_REQUIRE(began.has_value());
-  BOOST_TEST(began->nanoseconds > 0);
-  BOOST_TEST(began->nanoseconds <= SystemBootClock().nanoseconds);
+  const auto kubelet = guard::KubeletFinder(root, scratch.path() / "proc")();
+  BOOST_TEST_REQUIRE(kubelet.has_value());
+  BOOST_TEST_REQUIRE(kubelet->began.has_value());
+  BOOST_TEST(*kubelet->began > 0);
+  BOOST_TEST(*kubelet->began <= (std::int64_t{::time(nullptr)} + 1) * 1'000'000'000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

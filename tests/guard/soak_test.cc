@@ -88,7 +88,7 @@ class Day {
     Must(guard_->TakeList(token, Listed()));
   }
   void Follow() {
-    Must(guard_->HandleEvents());
+    Must(guard_->Again());
     if (guard_->wants_list()) List();
   }
   // Five seconds, in which nothing happens.
@@ -107,7 +107,7 @@ class Day {
     const int number = next_++;
     WriteFile(kubelet() / RecordFile("pulling", Tag(number)),
               EncodePullIntent({.image = Tag(number)}));
-    Must(guard_->HandleEvents());
+    Must(guard_->Again());
     clock_.AdvanceSeconds(3);
     present_.insert(number);
     if (!random_.OneIn(10)) WriteRecord(number);
@@ -133,9 +133,9 @@ class Day {
     const std::string uid = "pod-" + std::to_string(++pods_);
     std::filesystem::create_directory(kubelet() / "pods" / uid);
     WriteFile(kubelet() / "pods" / uid / "etc", "");
-    Must(guard_->HandleEvents());
+    Must(guard_->Again());
     std::filesystem::remove_all(kubelet() / "pods" / uid);
-    Must(guard_->HandleEvents());
+    Must(guard_->Again());
   }
   void Period() {
     const auto pulls = static_cast<int>(random_.Below(8));

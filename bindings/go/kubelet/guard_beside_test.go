@@ -22,12 +22,28 @@ func (w *guardWorld) tell(what string, order map[string]any) (answer driverAnswe
 	if w.wrong != "" {
 		return answer, false
 	}
-	now := map[string]any{"seconds": time.Now().Unix(), "boot": w.boot, "bootSeconds": int(time.Since(w.booted).Seconds())}
+	life := 0
+	if w.kubelet != nil {
+		life = w.kubelet.number
+	}
+	now := map[string]any{"seconds": time.Now().Unix(), "boot": w.boot, "bootSeconds": int(time.Since(w.booted).Seconds()), "life": life}
 	if _, err := w.driver.do("time", now); err != nil {
 		w.failed(err)
 		return answer, false
 	}
+	dies := w.dieAfter > 0
+	if dies {
+		order = maps.Clone(order)
+		if order == nil {
+			order = map[string]any{}
+		}
+		order["dieAfter"], w.dieAfter = w.dieAfter, 0
+	}
 	answer, err := w.driver.do(what, order)
+	if err != nil && dies {
+		w.guardDies()
+		return answer, false
+	}
 	for _, line := range answer.Log {
 		w.say("  log: %s", w.short(line))
 		if strings.HasPrefix(line, "cannot ") && err == nil {
@@ -40,7 +56,7 @@ func (w *guardWorld) tell(what string, order map[string]any) (answer driverAnswe
 	return answer, err == nil
 }
 
-func (w *guardWorld) startGuard(kubeletRuns, runtime bool) {
+func (w *guardWorld) startGuard(runtime bool) {
 	if w.driver.command == nil {
 		if err := w.driver.start(); err != nil {
 			w.failed(err)
@@ -48,11 +64,12 @@ func (w *guardWorld) startGuard(kubeletRuns, runtime bool) {
 		}
 	}
 	images, recorded := w.runtimeList(), w.recordedImages()
-	answer, ok := w.tell("start", map[string]any{"kubeletRuns": kubeletRuns, "runtime": runtime, "images": images})
+	answer, ok := w.tell("start", map[string]any{"runtime": runtime, "images": images})
 	if !ok {
 		return
 	}
 	w.guard, w.began, w.drawn = true, false, nil
+	w.guards++
 	if answer.Status.AfterGap {
 		w.saw[sawGuardGap]++
 	}
@@ -130,11 +147,14 @@ func (w *guardWorld) listJudged(images []listedImage, recorded map[string]bool) 
 func (w *guardWorld) nowFollowed() {
 	clear(w.unseen)
 	clear(w.intents)
+	clear(w.mayBeTaken)
 	if w.kubelet == nil {
 		return
 	}
 	for _, pull := range w.kubelet.pulls {
-		pull.read = true
+		if pull.read = true; pull.by == 0 {
+			pull.by = w.guards
+		}
 	}
 	for _, id := range w.nodeIDs() {
 		delete(w.followed, id)
@@ -265,8 +285,24 @@ func (w *guardWorld) killGuard(*rand.Rand) {
 		return
 	}
 	w.say("")
+	w.guardDies()
+}
+
+func (w *guardWorld) guardDies() {
 	w.driver.kill()
+	maps.Copy(w.taken, w.mayBeTaken)
 	w.guard, w.began, w.gap = false, false, true
+}
+
+// killAmid kills the guard between two acts of what it does next.
+func (w *guardWorld) killAmid(r *rand.Rand) {
+	if !w.guard || w.calm {
+		return
+	}
+	what := pick(r, []string{"events", "compare"})
+	w.dieAfter = 1 + r.IntN(8)
+	w.say("at act %d of %s", w.dieAfter, what)
+	w.tell(what, nil)
 }
 
 func (w *guardWorld) startBeside(*rand.Rand) {
@@ -274,7 +310,7 @@ func (w *guardWorld) startBeside(*rand.Rand) {
 		return
 	}
 	w.say("")
-	w.startGuard(true, true)
+	w.startGuard(true)
 	w.nowFollowed()
 }
 
@@ -299,7 +335,15 @@ func (w *guardWorld) guardedStart(r *rand.Rand) {
 func (w *guardWorld) startAll(r *rand.Rand) {
 	runtime := r.IntN(10) > 0
 	w.say("the guard starts, runtime %t, %s", runtime, w.short(fmt.Sprint(w.runtimeList())))
-	w.startGuard(false, runtime)
+	if !w.calm && r.IntN(5) == 0 {
+		w.dieAfter = 1 + r.IntN(20)
+		w.say("it dies at act %d", w.dieAfter)
+		w.startGuard(runtime)
+	}
+	w.dieAfter = 0
+	if !w.guard {
+		w.startGuard(runtime)
+	}
 	w.nowFollowed()
 	w.startLife()
 	if w.wrong != "" {
@@ -417,6 +461,7 @@ func (w *guardWorld) checkKept(runtime bool) {
 					continue
 				}
 				switch {
+				case byRecord && w.taken[[2]string{id, imageName(image)}]:
 				case byRecord && w.removed[id]:
 					// The store forgets an image that is gone. What the kubelet kept of it counts again once it is
 					// back, but not while a pull of its repository runs, and not if its file is lost before that.
@@ -427,8 +472,8 @@ func (w *guardWorld) checkKept(runtime bool) {
 				case !byRecord && !runtime:
 					// Without a list the guard can't tell which pulls name an image of the ledger, so their intents
 					// stay; and the kubelet's replay closes what they name.
-				case byRecord && !runtime && w.damaged == id && (w.byHand[id] || w.wasByHand[id]):
-					// Likewise; and of an image of the ledger no record is put back.
+				case byRecord && !runtime && (w.byHand[id] || w.wasByHand[id]):
+					// Likewise; and of an image of the ledger no record is put back: it goes while no kubelet runs.
 				default:
 					w.wrong = w.short(fmt.Sprintf("%s could use %s by %s before (by a record: %t), and can't after a guarded start", u.tenant, u.id, u.image, byRecord))
 				}
@@ -448,6 +493,7 @@ func (w *guardWorld) powerCut(r *rand.Rand) {
 	w.say("")
 	w.endLife()
 	w.driver.kill()
+	maps.Copy(w.taken, w.mayBeTaken)
 	w.gap = w.gap || w.guard
 	w.guard, w.began = false, false
 	w.late = nil // the runtime's pulls have ended with it

@@ -49,6 +49,7 @@ var guardedDoings = []struct {
 	{2, "guard: compare", (*guardWorld).compare},
 	{2, "guard: stop", (*guardWorld).stopGuard},
 	{3, "guard: kill", (*guardWorld).killGuard},
+	{3, "guard: kill amid", (*guardWorld).killAmid},
 	{5, "guard: start beside", (*guardWorld).startBeside},
 	{4, "kubelet: restart", (*guardWorld).restartKubelet},
 	{1, "kubelet: stop", (*guardWorld).stopKubelet},

@@ -109,6 +109,7 @@ type worldPull struct {
 	id      string // what it brings; empty: it can only fail
 	arrived bool
 	read    bool // the guard read its intent
+	by      int  // which one: 0 for none
 }
 
 type awayImage struct {
@@ -183,10 +184,21 @@ type guardWorld struct {
 
 	boot   int
 	booted time.Time
+	lives  int // of the kubelet
+	guards int // that were started
+
+	dieAfter int // the guard dies amid what it does next, after so many acts; 0: it does not
+
+	// Images and names that pulls opened to every pod in the place of Secrets, without a guard that knew since
+	// before such a pull that the node had no credential: that counts only if it is proven again.
+	taken map[[2]string]bool
+	// Likewise, but the guard knew; unless it ends before it sees the record.
+	mayBeTaken map[[2]string]bool
 }
 
 // kubeletLife is the kubelet's own code from one start to its end.
 type kubeletLife struct {
+	number    int
 	files     pullmanager.PullRecordsAccessor
 	writes    *noticing
 	accessor  pullmanager.PullRecordsAccessor
@@ -253,7 +265,7 @@ func newGuardWorld(r *rand.Rand, driver, directory string, saw map[string]int) *
 		saw: saw, mayPull: map[string][]int{}, registry: map[string]map[string]string{}, node: map[string]*listedImage{},
 		byHand: map[string]bool{}, wasByHand: map[string]bool{}, shut: map[string]bool{}, proven: map[proof]bool{}, driver: &driverProcess{path: driver, directory: directory},
 		unlisted: map[string]time.Time{}, known: map[string]bool{}, unseen: map[string]bool{}, lost: map[string]bool{}, forgot: map[string]bool{}, removed: map[string]bool{}, intents: map[string]bool{},
-		followed: map[string]*kubeletconfig.ImagePulledRecord{}, usable: map[use]bool{}, copies: map[string][]byte{},
+		followed: map[string]*kubeletconfig.ImagePulledRecord{}, taken: map[[2]string]bool{}, mayBeTaken: map[[2]string]bool{}, usable: map[use]bool{}, copies: map[string][]byte{},
 		calm: r.IntN(3) == 0, boot: 1, booted: time.Now().Add(-time.Hour),
 	}
 	add := func(repositories ...string) *content {
@@ -310,7 +322,7 @@ func (w *guardWorld) setUp() {
 	}
 	w.gap = false
 	w.what = "first start"
-	w.startGuard(false, true)
+	w.startGuard(true)
 	w.startLife()
 	w.checkSafe("after the first start", anyUse)
 }
@@ -453,7 +465,8 @@ func (w *guardWorld) startLife() {
 		return
 	}
 	_, err = os.Stat(filepath.Join(w.driver.kubelet(), "image_manager", "pulled", "sha256-waybill-guard"))
-	life := &kubeletLife{files: files, writes: &noticing{PullRecordsAccessor: files, w: w}, seesFiles: err == nil}
+	w.lives++
+	life := &kubeletLife{number: w.lives, files: files, writes: &noticing{PullRecordsAccessor: files, w: w}, seesFiles: err == nil}
 	life.accessor = pullmanager.NewCachedPullRecordsAccessor(logr.Discard(), life.writes, 100, 100, 10)
 	policy, err := pullmanager.NewImagePullCredentialVerificationPolicy(kubeletconfig.NeverVerifyPreloadedImages, nil)
 	if err == nil {
@@ -674,6 +687,7 @@ func (w *guardWorld) endPull(r *rand.Rand) {
 		group, credentials = -1, &kubeletconfig.ImagePullCredentials{NodePodsAccessible: true}
 	}
 	w.proven[proof{pull.id, imageName(pull.image), group}] = true
+	w.noteTaken(pull, credentials)
 	w.say("%s of %s brought %s, group %d", w.short(pull.image), pull.tenant.name, w.short(pull.id), group)
 	if w.calm || r.IntN(12) > 0 {
 		w.kubelet.manager.RecordImagePulled(quiet, pull.image, pull.id, credentials)
@@ -684,6 +698,20 @@ func (w *guardWorld) endPull(r *rand.Rand) {
 	w.say("the kubelet is killed before it removes the intent, and starts again")
 	w.endLife()
 	w.startLife()
+}
+
+func (w *guardWorld) noteTaken(pull *worldPull, credentials *kubeletconfig.ImagePullCredentials) {
+	name := imageName(pull.image)
+	if !credentials.NodePodsAccessible {
+		return
+	}
+	seen := w.guard
+	for _, other := range append([]*worldPull{pull}, w.kubelet.pulls...) {
+		seen = seen && (imageName(other.image) != name || other.by == w.guards)
+	}
+	if w.mayBeTaken[[2]string{pull.id, name}] = true; !seen {
+		w.taken[[2]string{pull.id, name}] = true
+	}
 }
 
 func (w *guardWorld) arriveLate(r *rand.Rand) {

@@ -6,16 +6,21 @@
 // Reads a JSON object a line from standard input, and answers with one: {} or {"error":"…"}, and
 // the guard's status after it started or took a list.
 //
-//   {"do":"start","kubeletRuns":false,"runtime":true,"images":[…]}    as `crictl images -o json`
+//   {"do":"start","runtime":true,"images":[…]}    as `crictl images -o json`
 //   {"do":"events"}   {"do":"compare"}   {"do":"stop"}
 //   {"do":"begin"}    draws a token; {"do":"list","images":[…]} hands over a list made since
 //   {"do":"time","seconds":1767225600,"boot":1,"bootSeconds":1000}    goes before "start", too
+//
+// "dieAfter":n  ends the process at once after so many files or folders were synced.
+//
+// Each has "life", which tells one kubelet from the next; 0: none runs.
 //
 // SHADOW gets what is on the disk: `content/<inode>-<time of change>` of each synced file, and
 // `<folder>.json` of each synced folder, {"<name>":"<inode>-<time of change>"}. What is in neither
 // is lost when the power fails.
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -72,6 +77,8 @@ class Driver {
 
   Json Do(const Json& order) {
     const std::string what = order.value("do", "");
+    life_ = order.value("life", life_);
+    die_after_ = order.value("dieAfter", 0);
     if (what == "time") {
       now_ = {order.at("seconds").get<std::int64_t>(), 0};
       boot_.boot_id = {static_cast<std::uint8_t>(order.at("boot").get<int>())};
@@ -80,7 +87,7 @@ class Driver {
     }
     if (what == "start") return Start(order);
     if (!guard_) return {{"error", "no guard runs"}};
-    if (what == "events") return Answer(guard_->HandleEvents());
+    if (what == "events") return Answer(guard_->Again());
     if (what == "compare") return Answer(guard_->Compare());
     if (what == "begin") {
       auto token = guard_->BeginList();
@@ -124,9 +131,17 @@ class Driver {
     options.store.evidence.short_names = ShortNames::kDockerHub;
     options.needs_runtime = order.value("runtime", true);
     if (options.needs_runtime) options.list_images = [order] { return Images(order); };
-    options.kubelet_runs = [runs = order.value("kubeletRuns", false)] { return runs; };
+    options.kubelet = [this]() -> std::optional<RunningKubelet> {
+      return life_ == 0 ? std::nullopt
+                        : std::optional(RunningKubelet{.life = std::to_string(life_)});
+    };
+    // No node has credentials of its own here.
+    options.node_had_none = [](const std::string&) { return true; };
     options.log = [this](LogLevel, const std::string& text) { log_.push_back(text); };
-    options.synced = [this](const std::filesystem::path& path) { NoteSynced(shadow_, path); };
+    options.synced = [this](const std::filesystem::path& path) {
+      NoteSynced(shadow_, path);
+      if (die_after_ > 0 && --die_after_ == 0) ::_exit(9);
+    };
     auto guard = Guard::Start(std::move(options));
     if (!guard) return Answer(guard.error());
     guard_ = *std::move(guard);
@@ -138,6 +153,8 @@ class Driver {
   std::filesystem::path shadow_;
   Timestamp now_ = {1767225600, 0};
   BootTime boot_ = {.boot_id = {1}, .nanoseconds = 1'000'000'000'000};
+  int die_after_ = 0;
+  int life_ = 0;  // of the kubelet that runs; 0: none does
   Json log_ = Json::array();
   ListToken token_;
   std::unique_ptr<Guard> guard_;
