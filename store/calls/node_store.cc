@@ -421,6 +421,8 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
   impl->demands_ = {options.asks_witness, options.needs_slot};
   impl->shows_all_proofs_ = options.shows_all_proofs;
   TRY(impl->OpenFiles());
+  // Before the first reading: that may let these files go, if an owner replaces them meanwhile.
+  impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();
   Settings settings;
   if (const ReaderPool::Lease snapshot = impl->Read()) {
     settings = impl->ChosenIn(snapshot)->settings;
@@ -428,7 +430,6 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
   impl->user_namespaces = PoolOf(settings);
   impl->evidence.short_names = options.short_names.value_or(
       settings.short_names_anywhere ? ShortNames::kAnywhere : ShortNames::kDockerHub);
-  impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();
   return impl;
 }
 
