@@ -143,7 +143,7 @@ struct NodeStoreOptions {
   // directory, if the opening names one, has a record with what was forgotten, or can't be read
   // or synced; while backup/ holds an older backup, a pull that began before it is open, or
   // records still hold it. A revocation of a hash is also kept while any record has a Secret,
-  // which may be rotated to that hash.
+  // which may be rotated to that hash. One day to kMaxAge, else kInvalidArgument.
   std::chrono::seconds revocations_kept{std::chrono::hours(24 * 30)};
   // This process continues the pulls of the one before it, as commands do that begin and end a
   // pull in two processes. Otherwise pulls that were left running count as ended with an unknown

@@ -63,12 +63,13 @@ Result<void> CheckNotEmpty(const NodeStoreOptions& options, const Images& images
   return internal::EmptyList("the list of images on the node is", holds, "nothing was replayed");
 }
 
-Result<void> CheckMaxAge(const std::optional<std::chrono::seconds>& most) {
-  if (!most || most->count() == 0 || (*most >= kMinAge && *most <= kMaxAge)) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               "a maximum age of " + std::to_string(most->count()) +
-                   " seconds is out of range; nothing was changed",
-               "use " + std::to_string(kMinAge.count()) + " seconds to 10 years"};
+Result<void> CheckAge(const std::string& what, std::chrono::seconds age,
+                      std::chrono::seconds least) {
+  if (age >= least && age <= kMaxAge) return {};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      what + " of " + std::to_string(age.count()) + " seconds is out of range; nothing was changed",
+      "use " + std::to_string(least.count()) + " seconds to 10 years"};
 }
 
 // Mode::kKubelet: gives each image without a record under any handler one without credentials, and
@@ -155,7 +156,10 @@ UserNamespaceOptions PoolOf(const Settings& settings) {
 }  // namespace
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(NodeStoreOptions options) {
-  TRY(CheckMaxAge(options.max_age));
+  if (options.max_age && options.max_age->count() != 0) {
+    TRY(CheckAge("a maximum age", *options.max_age, kMinAge));
+  }
+  TRY(CheckAge("a memory of revocations", options.revocations_kept, std::chrono::hours(24)));
   if (options.runtime_handlers) {
     TRY(internal::CheckRuntimeHandlers(*options.runtime_handlers));
   }
@@ -524,6 +528,10 @@ Result<void> NodeStore::Impl::Write(Committer::Change change) noexcept {
 Result<void> NodeStore::Impl::Write(Committer::Change change,
                                     const ChangeOptions& options) noexcept {
   if (!options.dry_run) return Write(change);
+  // What is undone would be the whole commit.
+  if (Joined::Of(*this) != nullptr) {
+    return Error{ErrorCode::kInvalidArgument, "a dry run is no part of a commit"};
+  }
   bool succeeded = false;
   auto written = Write([&](StoreTxn& txn) -> Result<void> {
     succeeded = false;  // the change may run twice

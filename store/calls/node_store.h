@@ -176,8 +176,11 @@ class NodeStore {
   // MakeBackup into a file, whose path may be relative: a command's own directory is known.
   Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress = {});
 
-  // What a kubelet's files are compared with. A row that can't be read is left out: its image is
-  // one that nobody knows.
+  // The next calls are the guard's. Errors: kClosed, kNotOwner, kIo; of what writes also
+  // kDiskFull; these leave the store as it was. kOutcomeUnknown: a write may have been made.
+  //
+  // What a kubelet's files are compared with. The row of an image that can't be read is left out:
+  // the image is one that nobody knows. kDamaged: pulls or revocations can't be read.
   Result<internal::StoreContent> GetContent() const;
   // What is known of a kubelet's files (store/images/kubelet_file_row.h).
   Result<KubeletFilesRead> GetKubeletFiles() const;
@@ -189,8 +192,9 @@ class NodeStore {
   Result<void> NoteLoss(const std::string& reason);
   // As if a pull of unknown end could have brought any image.
   Result<void> NotePullOfAnything();
-  // What `calls` changes by calls of this store becomes one commit: all of it, or nothing. It may
-  // run twice, and on another thread while this one waits. What it reads is of before.
+  // What `calls` changes by calls of this store becomes one commit: all of it, or nothing, if it
+  // returns each error that it does not know to have changed nothing. It may run twice, and on
+  // another thread while this one waits. What it reads is of before. A dry run in it is refused.
   Result<void> InOneCommit(internal::FunctionRef<Result<void>()> calls);
 
   class Impl;  // what the rooms work on: store/calls/impl.h

@@ -522,7 +522,7 @@ Result<PutImage::Answer> Do(NodeStore& store, const PutImage& call, const Progre
     ImageRow given{.subject = home, .pulled = part};
     TRY(internal::CheckRowLimits(given));
     const ImageRow before = row;
-    TRY(internal::GiveProofs(images, before, terms, impl.policy, part.entries));
+    TRY(internal::GiveProofs(images, before, terms, impl.policy, part));
     // Replaced by what the caller puts, under whatever alias it was.
     row = internal::Present(std::move(row));
     row.absent = 0;

@@ -454,6 +454,12 @@ bool AreComplete(const v2::Image& image) {
          std::all_of(which->begin(), which->end(), [&](std::uint8_t one) { return one <= named; });
 }
 
+// What is searched by halves.
+bool AreSorted(const Strings* strings) {
+  const auto names = TextsIn(strings);
+  return std::ranges::adjacent_find(names, std::ranges::greater_equal()) == names.end();
+}
+
 // nullptr: the FlatBuffer does not verify, is incomplete, out of order or above limits.h.
 const v2::Image* ValidRoot(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v2::Image>(payload);
@@ -467,7 +473,7 @@ const v2::Image* ValidRoot(std::span<const std::uint8_t> payload) {
       Fits(root->guest_platform()) && Fits(root->closed_because(), kMaxReasonBytes) &&
       root->fixed()->closed_by() <= static_cast<std::uint8_t>(ClosedBy::kRestore) &&
       AllFit(root->private_names(), kMaxPrivateNames, kMaxImageBytes) &&
-      AreComplete(root->entries()) && AreComplete(*root) &&
+      AreSorted(root->private_names()) && AreComplete(root->entries()) && AreComplete(*root) &&
       (root->preloaded() == nullptr || IsComplete(*root->preloaded())) &&
       (root->alias() == nullptr ||
        (Fits(root->alias()->image(), kMaxImageRefBytes) &&

@@ -44,7 +44,7 @@ struct KubeletNode {
   friend bool operator==(const KubeletNode&, const KubeletNode&) = default;
 };
 
-// Each field as in the schema.
+// Each field, and its unit, as in the schema (schema/v1/kubelet_file.fbs).
 struct KubeletFileRow {
   std::string path = {};
   std::optional<Sha256Digest> content = {};
@@ -76,7 +76,7 @@ bool IsOfNode(Payload payload);
 
 // nullopt: none, or it can't be read.
 Result<std::optional<KubeletFileRow>> FindKubeletFile(const StoreTxn& txn, const std::string& path);
-// kLimitExceeded: a running kubelet may have too many credentials of one image.
+// Errors: those of StoreTxn::Put and Delete; erasing what is not there is none.
 Result<void> PutKubeletFile(StoreTxn& txn, const KubeletFileRow& row);
 Result<void> EraseKubeletFile(StoreTxn& txn, const std::string& path);
 

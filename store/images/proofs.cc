@@ -63,9 +63,7 @@ PulledPart UniteProofs(PulledPart newer, PulledPart older, const Aging& aging) {
     newer.entries.clear();
     return newer;
   }
-  const bool other_manifest = !newer.manifest_digest.empty() && !older.manifest_digest.empty() &&
-                              newer.manifest_digest != older.manifest_digest;
-  if (other_manifest) return newer;
+  if (IsOther(newer.manifest_digest, older.manifest_digest)) return newer;
   // The newer hash of a Secret wins, so it is added last.
   for (const auto& [name, credentials] : newer.entries) {
     MergeCredentials(older.entries, name, credentials, aging);
@@ -124,6 +122,8 @@ std::uint64_t UniteAbsent(const ImageRow& a, const ImageRow& b) {
 }
 
 }  // namespace
+
+bool IsOther(std::string_view a, std::string_view b) { return !a.empty() && !b.empty() && a != b; }
 
 bool NeededCredentials(const PulledPart& pulled, std::string_view image_name) {
   const auto& names = pulled.private_names;

@@ -107,6 +107,9 @@ Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, const Cl
 bool MergeCredentials(Credentials& entries, std::string_view image_name,
                       const ImagePullCredentials& added, const Aging& aging);
 
+// Whether both manifests are known, and differ.
+bool IsOther(std::string_view a, std::string_view b);
+
 // Whether Secrets or service accounts are, or were, on record under the image name.
 bool NeededCredentials(const PulledPart& pulled, std::string_view image_name);
 // `now` takes the place of `was`, or loses credentials that `was` has: names under which that has,

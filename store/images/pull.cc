@@ -33,8 +33,8 @@ bool TakeManifest(PulledPart& record, const PulledImage& pulled, bool is_new) {
   const std::string digest = record.manifest_digest;
   const std::optional<Platform> platform = record.platform;
   const bool other_guest = record.guest_platform != pulled.guest_platform;
-  const bool other_manifest = pulled.manifest && !record.manifest_digest.empty() &&
-                              record.manifest_digest != pulled.manifest->digest;
+  const bool other_manifest =
+      pulled.manifest && IsOther(record.manifest_digest, pulled.manifest->digest);
   if (!is_new && (other_guest || other_manifest)) {
     record.entries.clear();
     record.manifest_digest.clear();
@@ -245,19 +245,22 @@ Result<void> StoreAgain(Images& images, const MatchedSecret& matched, bool forgo
 }  // namespace
 
 Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms& terms,
-                        const VerificationPolicy& policy, Credentials& put) {
+                        const VerificationPolicy& policy, PulledPart& part) {
+  Credentials& put = part.entries;
   const StoreTxn& txn = images.txn();
   const auto pulls = TRY(AllOpenPulls(txn));
   if (txn.state().unfinished != 0) TRY(LeaveOutRevoked(images, before));
   const Aging aging = AgingIn(txn);
   const auto& [max_age, now] = aging;
-  // Of these what is stored stays, unless the image was gone.
+  // Of these what is stored stays, unless the image was gone, or was another manifest's.
   Credentials stays;
+  const bool is_same = before.pulled && before.pulled->guest_platform == part.guest_platform &&
+                       !IsOther(before.pulled->manifest_digest, part.manifest_digest);
   std::erase_if(put, [&](const auto& one) {
     const auto& [name, entry] = one;
     if (!entry.node_pods_accessible || !MayBeTheNodes(images, before, name, terms)) return false;
     const auto at = before.pulled->entries.find(name);
-    if (at != before.pulled->entries.end() && before.absent == 0) stays.insert(*at);
+    if (at != before.pulled->entries.end() && before.absent == 0 && is_same) stays.insert(*at);
     return true;
   });
   for (auto& [name, entry] : put) {

@@ -60,10 +60,10 @@ Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_
                           std::string_view runtime_handler);
 
 // Gives the credentials of a record that a caller puts the proofs that PutImage says.
-// Mode::kStrict: Secrets that are stored stay where the caller has a pull without credentials in
-// their place. `before`: what is stored for that handler.
+// Mode::kStrict: Secrets that are stored, of the same manifest and guest, stay where the caller
+// has a pull without credentials in their place. `before`: what is stored for that handler.
 Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms& terms,
-                        const VerificationPolicy& policy, Credentials& put);
+                        const VerificationPolicy& policy, PulledPart& put);
 
 // A pod's secret that matched an entry by its hash or by its coordinates alone.
 struct MatchedSecret {

@@ -114,6 +114,15 @@ Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   return {};
 }
 
+// Rows may be lost, or older than the files: a guard must not take these for looked at. What a
+// kubelet has in memory is hashed with the other store's seed.
+Result<void> CarryKubeletFile(StoreTxn& txn, Payload payload) {
+  auto row = DecodeKubeletFile(payload);
+  if (!row || row->node) return {};
+  row->may_have.clear();
+  return PutKubeletFile(txn, *row);
+}
+
 Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& of) {
   for (Revocation& one : of.All(Table::kRevocations, DecodeRevocation)) {
     one.unfinished = false;  // records are stored without it
@@ -140,9 +149,11 @@ Result<void> CarryValues(StoreTxn& txn, const Replacing& from, const WhatOpens& 
     if (has_own_form || spec.kept == Kept::kNone || spec.kept == Kept::kOwnRules) continue;
     for (const auto& payload : from.source.of(spec.table)) {
       if (spec.kept == Kept::kProven && !opens.Keeps(spec, payload)) continue;
-      // Rows may be lost, or older than the files: a guard must not take these for looked at.
-      if (spec.table == Table::kKubeletFiles && IsOfNode(payload)) continue;
-      TRY(CarryValue(txn, spec, payload));
+      if (spec.table == Table::kKubeletFiles) {
+        TRY(CarryKubeletFile(txn, payload));
+      } else {
+        TRY(CarryValue(txn, spec, payload));
+      }
     }
     if (from.old == nullptr || spec.kept != Kept::kOfBoth) continue;
     for (const auto& payload : from.old->of(spec.table)) TRY(CarryValue(txn, spec, payload));

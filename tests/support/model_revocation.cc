@@ -229,7 +229,10 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put,
     // A pull without credentials takes the place of none that a pod needed.
     if (entry.node_pods_accessible && MayBeTheNodes(before, name, terms)) {
       put.credential_mapping.erase(name);
-      const bool stays = before.credential_mapping.contains(name) && !before.absent_since;
+      const bool other_manifest = !put.manifest_digest.empty() && !before.manifest_digest.empty() &&
+                                  put.manifest_digest != before.manifest_digest;
+      const bool stays = before.credential_mapping.contains(name) && !before.absent_since &&
+                         !other_manifest && put.guest_platform == before.guest_platform;
       if (stays) put.credential_mapping[name] = stored;
       continue;
     }

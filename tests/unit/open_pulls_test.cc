@@ -194,6 +194,13 @@ BOOST_FIXTURE_TEST_CASE(options_and_reasons_have_bounds, ClosedStore) {
     options.max_age = wrong;
     ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
   }
+  options.max_age.reset();
+  // Else the next opening would forget what was revoked.
+  for (const std::chrono::seconds wrong :
+       {std::chrono::seconds(-1), std::chrono::seconds(0), std::chrono::seconds(86399)}) {
+    options.revocations_kept = wrong;
+    ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
+  }
 }
 
 // --- Too many
