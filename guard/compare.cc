@@ -180,6 +180,14 @@ class Comparison {
     return ItemsOf(must.record, known_.seed);
   }
 
+  // Whether the store has what the file says.
+  static bool IsTaken(const FileRow* row, const SeenFile& file) {
+    return row != nullptr && row->content == file.digest && !row->gone;
+  }
+  static bool IsTakenIntent(const FileRow* row, const SeenFile& file) {
+    return row != nullptr && row->inode == file.inode && row->changed == file.changed;
+  }
+
   // Whether somebody else than a kubelet may have written it: also what anybody may have put into a
   // folder, unless it is known, or says just what it must.
   bool IsPlanted(const FileName& name, const SeenFile& file) const {
@@ -194,7 +202,7 @@ class Comparison {
     // R20. What was planted stays so, whatever its folder is now.
     const FileRow* const row = known_.Record(name);
     if (row != nullptr && row->refused_planted && row->refused == file.digest) return true;
-    return !look_.wide.empty() && !(row != nullptr && row->content == file.digest && !row->gone);
+    return !look_.wide.empty() && !IsTaken(row, file);
   }
   // A record of the image that its name says, which a kubelet may have written.
   bool IsSound(const FileName& name, const SeenFile& file) const {
@@ -218,7 +226,7 @@ class Comparison {
     }
     static const Items kNone;
     const Items& may_have = row == nullptr ? kNone : row->may_have;
-    const bool is_taken = row != nullptr && row->content == file.digest && !row->gone;
+    const bool is_taken = IsTaken(row, file);
     if (is_taken && (image != nullptr || !IsIn(file.items, may_have))) return;
     const Items fresh = WithoutTakers(Without(file.items, may_have), may_have, image, file);
     if (!fresh.empty() && (watched_ ? MemoryIsKnown() || context_.nothing_ends  // R1, R2
@@ -252,7 +260,7 @@ class Comparison {
   }
 
   void TakeOwn(const FileName& name, const SeenFile& file, const FileRow* row, const Image* image) {
-    const bool is_taken = row != nullptr && row->content == file.digest && !row->gone;
+    const bool is_taken = IsTaken(row, file);
     if (context_.first && !file.items.empty() && !is_taken) {
       // R7: an export, or another store's guard.
       Prove(name, file, file.items, {}, image);
@@ -384,7 +392,7 @@ class Comparison {
     if (file.what == SeenFile::What::kMoving) return;
     if (file.planted.empty()) NoteLater(KubeletFolder::kPulling, name, file);
     const FileRow* const row = known_.Intent(name);
-    if (row != nullptr && row->inode == file.inode && row->changed == file.changed) {
+    if (IsTakenIntent(row, file)) {
       const bool is_old = runs_ && row->since != 0 && context_.now - row->since > context_.window;
       if (is_old) Into({.what = Taken::What::kEnded, .name = name, .stays = true});  // I9
       return;
@@ -621,8 +629,7 @@ class Comparison {
       const bool is_ours =
           file.is_own() && file.what == SeenFile::What::kIntent && file.about == name;
       const FileRow* const row = known_.Intent(name);
-      const bool is_taken =
-          row != nullptr && row->inode == file.inode && row->changed == file.changed;
+      const bool is_taken = IsTakenIntent(row, file);
       // G4, G3
       if (!is_ours && ((runs_ && file.planted.empty()) || !is_taken)) continue;
       result_.acts.push_back({.what = Act::What::kRemove,

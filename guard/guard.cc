@@ -235,8 +235,7 @@ Result<void> Guard::GoOnWithoutList(const Error& error) {
   return LookUntilDone();
 }
 
-// --- A look
-// ---------------------------------------------------------------------------------------
+// --- A look -------------------------------------------------------------------------------------
 
 Result<void> Guard::Again() {
   TRY(Survive(ReadQueue(), "read what the kernel tells of the kubelet's files"));
@@ -608,8 +607,7 @@ Result<bool> Guard::SeeToFolders() {
   return true;
 }
 
-// --- Lists
-// ----------------------------------------------------------------------------------------
+// --- Lists --------------------------------------------------------------------------------------
 
 bool Guard::NothingChanged(const std::vector<ListedImage>& images) const {
   if (life_.wants_list || life_.starting || !had_list_ || listed_ != images || !is_done_) {

@@ -25,6 +25,7 @@ namespace {
 // A change within the same tick of the file system's clock would not show.
 constexpr std::int64_t kTick = 20'000'000;
 constexpr int kReadings = 3;
+constexpr std::string_view kBeta = "kubelet.config.k8s.io/v1beta1";
 
 std::int64_t Nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
@@ -64,34 +65,30 @@ std::string StampsOf(const Places& places) {
   return stamps.Text();
 }
 
-// Whether a file that can't be decoded is one that a later kubelet wrote, not a damaged one.
-bool IsLaterFormat(const std::string& content) {
-  std::map<std::string, internal::JsonText> fields;
-  if (!internal::ReadForeign(content, kMaxRecordFileBytes, fields)) return false;
-  std::string version;
-  if (!internal::ReadForeign(fields["apiVersion"].text, kMaxRecordFileBytes, version)) return false;
-  if (!fields["kind"].text.starts_with('"')) return false;
-  if (fields.contains("closedByWaybill")) return false;
-  if (!version.starts_with("kubelet.config.k8s.io/")) return false;
-  if (version != "kubelet.config.k8s.io/v1alpha1" && version != "kubelet.config.k8s.io/v1beta1") {
-    return true;
-  }
-  return std::ranges::any_of(fields, [](const auto& member) {
-    const std::string& field = member.first;
-    return field != "kind" && field != "apiVersion" && field != "lastUpdatedTime" &&
-           field != "imageRef" && field != "credentialMapping" && field != "image";
-  });
-}
+using Fields = std::map<std::string, internal::JsonText>;
 
-// The apiVersion of the document. Empty: none.
-std::string VersionIn(const std::string& content) {
-  std::map<std::string, internal::JsonText> fields;
+// The document's, and its apiVersion. Nothing: it is no object, or has none.
+std::pair<Fields, std::string> FieldsOf(const std::string& content) {
+  Fields fields;
   std::string version;
   if (!internal::ReadForeign(content, kMaxRecordFileBytes, fields) ||
       !internal::ReadForeign(fields["apiVersion"].text, kMaxRecordFileBytes, version)) {
     return {};
   }
-  return version;
+  return {std::move(fields), std::move(version)};
+}
+
+// Whether a file that can't be decoded is one that a later kubelet wrote, not a damaged one.
+bool IsLaterFormat(Fields fields, const std::string& version) {
+  if (!fields["kind"].text.starts_with('"')) return false;
+  if (fields.contains("closedByWaybill")) return false;
+  if (!version.starts_with("kubelet.config.k8s.io/")) return false;
+  if (version != "kubelet.config.k8s.io/v1alpha1" && version != kBeta) return true;
+  return std::ranges::any_of(fields, [](const auto& member) {
+    const std::string& field = member.first;
+    return field != "kind" && field != "apiVersion" && field != "lastUpdatedTime" &&
+           field != "imageRef" && field != "credentialMapping" && field != "image";
+  });
 }
 
 // What the bytes say, to a kubelet and to us.
@@ -102,7 +99,8 @@ void Judge(KubeletFolder folder, const FileName& name, std::uint64_t seed,
   if (judged.is_own) seen.form = SeenFile::Form::kOwn;
   if (judged.is_closing) seen.form = SeenFile::Form::kClosing;
   seen.problem = judged.problem;
-  seen.is_beta = VersionIn(content) == "kubelet.config.k8s.io/v1beta1";
+  auto [fields, version] = FieldsOf(content);
+  seen.is_beta = version == kBeta;
   const auto* record = std::get_if<ImagePulledRecord>(&judged.content);
   if (record != nullptr && record->image_ref.empty()) {
     seen.problem = "it is about no image";
@@ -117,7 +115,7 @@ void Judge(KubeletFolder folder, const FileName& name, std::uint64_t seed,
   } else if (auto other = DecodePulledRecord(content); other && !judged.misfiled.empty()) {
     seen.record = *std::move(other);
   } else {
-    if (IsLaterFormat(content)) seen.what = SeenFile::What::kLaterFormat;
+    if (IsLaterFormat(std::move(fields), version)) seen.what = SeenFile::What::kLaterFormat;
     return;
   }
   const bool is_record = folder == KubeletFolder::kPulled;

@@ -29,7 +29,7 @@ Result<bool> PutRight::operator()(std::vector<Act> acts, bool watched) {
   std::string problem;
   for (const Act& act : acts) {
     auto done = Do(act, watched);
-    again = again || (done && done->has_value());
+    again = again || done.value_or(false);
     if (done) continue;
     problem = done.error().ToString();
     TellOnce("can't put right " + act.name + ": " + problem);
@@ -47,15 +47,14 @@ void PutRight::TellOnce(const std::string& problem) {
   if (!told_.contains(problem)) life_.Log(LogLevel::kError, problem);
 }
 
-Result<std::optional<bool>> PutRight::Do(const Act& act, bool watched) {
+// Returns whether to look again.
+Result<bool> PutRight::Do(const Act& act, bool watched) {
   const RecordFiles& files = act.folder == KubeletFolder::kPulled ? life_.pulled : life_.pulling;
   std::string kept;
   if (act.keeps) {
     auto copy = Keep(act);
     // Without a copy nothing goes, but what somebody else put there.
-    if (!copy && act.what == What::kRemove && act.why != Why::kPlanted) {
-      return std::optional<bool>();
-    }
+    if (!copy && act.what == What::kRemove && act.why != Why::kPlanted) return false;
     kept = std::move(copy).value_or("");
   }
   FileWas was;
@@ -75,10 +74,10 @@ Result<std::optional<bool>> PutRight::Do(const Act& act, bool watched) {
       break;
   }
   // If not, the kubelet was faster: the next look takes that over.
-  if (!changed) return std::optional(true);
+  if (!changed) return true;
   ++(act.what == What::kRemove ? life_.status.files_removed : life_.status.files_written);
   Tell(act, watched, kept);
-  return std::optional(true);
+  return true;
 }
 
 // Returns the words that say where a copy of the file is; empty: there is nothing to keep. nullopt:

@@ -28,7 +28,7 @@ class PutRight {
 
  private:
   // nullopt: it can't be done now.
-  Result<std::optional<bool>> Do(const Act& act, bool watched);
+  Result<bool> Do(const Act& act, bool watched);
   void TellOnce(const std::string& problem);
   std::optional<std::string> Keep(const Act& act);
   void Tell(const Act& act, bool watched, const std::string& kept);

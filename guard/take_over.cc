@@ -15,10 +15,6 @@ namespace {
 
 using What = Taken::What;
 
-constexpr KubeletApiVersion VersionOf(bool is_beta) {
-  return is_beta ? KubeletApiVersion::kV1Beta1 : KubeletApiVersion::kV1Alpha1;
-}
-
 std::int64_t SecondsOf(const ImagePulledRecord& record) {
   return record.last_updated ? record.last_updated->seconds : 0;
 }

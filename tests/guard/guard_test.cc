@@ -1165,6 +1165,25 @@ BOOST_AUTO_TEST_CASE(a_later_format_is_left_alone) {
   BOOST_TEST(node.Record(Ref('2')).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_start_in_a_hurry_leaves_what_was_left) {
+  Node node;
+  node.HasSome('2');
+  node.StartLongAgo();
+  node.WriteRecord('1', {"a", "b"});
+  Must(node.guard().Stop());
+  for (const int patience : {0, 1}) {
+    auto options = node.Options();
+    options.hurry = [left = patience]() mutable { return left-- <= 0; };
+    const auto refused = Guard::Start(std::move(options));
+    BOOST_TEST_REQUIRE(!refused.has_value());
+    BOOST_TEST((refused.error().code == ErrorCode::kInterrupted));
+  }
+  node.Start();
+  BOOST_TEST(!node.guard().status().gap);
+  BOOST_TEST(node.FileOpensTo('1', {"a", "b"}));
+  BOOST_TEST(node.FileOpensTo('2', {"a"}));
+}
+
 BOOST_AUTO_TEST_CASE(a_wrong_endpoint_is_asked_once) {
   Node node;
   auto options = node.Options();

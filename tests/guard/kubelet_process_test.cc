@@ -47,6 +47,31 @@ BOOST_FIXTURE_TEST_CASE(a_kubelet_is_told_by_its_process, Proc) {
   BOOST_TEST(guard::KubeletFinder(root, proc)()->life != kubelet->life);
 }
 
+// One finder, as the guard has.
+BOOST_FIXTURE_TEST_CASE(only_what_is_seen_to_be_gone_is_gone, Proc) {
+  Add("13", "/usr/bin/kubelet", "4250");
+  guard::KubeletFinder finder(root, proc);
+  const auto first = finder();
+  BOOST_TEST_REQUIRE(first.has_value());
+  std::filesystem::remove(proc / "13" / "cmdline");
+  BOOST_TEST(finder()->life == first->life);
+  const std::filesystem::path stat = proc / "13" / "stat";
+  std::filesystem::remove(stat);
+  std::filesystem::create_directory(stat);  // there, and not to be read
+  BOOST_TEST(finder()->life == first->life);
+  std::filesystem::remove(stat);
+  Add("13", "/usr/bin/kubelet", "5250");
+  const auto second = finder();
+  BOOST_TEST(second->life != first->life);
+  const std::int64_t tick = 1'000'000'000 / ::sysconf(_SC_CLK_TCK);
+  BOOST_TEST(std::abs(*second->began - *first->began - 1000 * tick) < 9'000'000'000);
+  Add("14", "/usr/bin/kubelet", "6250");
+  std::filesystem::remove_all(proc / "13");
+  BOOST_TEST(finder()->life != second->life);
+  std::filesystem::remove_all(proc / "14");
+  BOOST_TEST(!finder().has_value());
+}
+
 BOOST_FIXTURE_TEST_CASE(what_can_not_be_read_tells_no_beginning, Proc) {
   for (const std::string stat : {"", ")", "13 (kubelet)", "13 (kubelet) S 1 2 3", "13 (kubelet"}) {
     Add("13", "kubelet", "4250");
