@@ -470,7 +470,8 @@ class Finder {
     for (const std::string flag : {"registries-conf", "registries-conf-dir", "config-dir"}) {
       if (process && !process->Flag(flag).empty()) elsewhere.push_back("the flag --" + flag);
     }
-    for (const std::string& variable : EnvironmentOf(process ? process->pid : "none")) {
+    for (const std::string& variable :
+         EnvironmentOf(process ? process->pid : "none", pulls.problems)) {
       if (variable.starts_with("CONTAINERS_REGISTRIES_CONF")) elsewhere.push_back("a variable");
     }
     for (const std::string& what : elsewhere) {
@@ -480,8 +481,13 @@ class Finder {
     return pulls;
   }
 
-  std::vector<std::string> EnvironmentOf(const std::string& pid) const {
-    return LinesOf(node_.Read("/proc/" + pid + "/environ").value_or(""), '\0');
+  // What is there and can't be read is a problem: nobody knows then what it says.
+  std::vector<std::string> EnvironmentOf(const std::string& pid,
+                                         std::vector<std::string>& problems) const {
+    const auto text = node_.Read("/proc/" + pid + "/environ");
+    if (text) return LinesOf(*text, '\0');
+    if (text.error().code != ErrorCode::kNotFound) problems.push_back(text.error().message);
+    return {};
   }
 
   // By the node's API answer, its files and its interfaces.
@@ -524,7 +530,7 @@ class Finder {
     // All that a kubelet may read, not the first alone. systemd gives it no home.
     const std::string place = "/proc/" + (kubelet == nullptr ? "none" : kubelet->pid);
     std::string home = node_.Has(place + "/environ") ? "" : "/root";
-    for (const std::string& variable : EnvironmentOf(place.substr(6))) {
+    for (const std::string& variable : EnvironmentOf(place.substr(6), found.problems)) {
       if (variable.starts_with("HOME=")) home = variable.substr(5);
     }
     const bool has_folder = kubelet != nullptr && files_.IsThisMachine();
@@ -556,7 +562,12 @@ class Finder {
     const auto document = ReadYaml(path);
     const cli::YamlNode* const providers = document ? document->Find("providers") : nullptr;
     if (!document) found.problems.push_back(document.error().message);
-    if (providers == nullptr) return;
+    if (!document) return;
+    // No kubelet starts with such a file: it changed since.
+    if (providers == nullptr || providers->items.empty()) {
+      found.problems.push_back(path + " names no credential providers");
+      return;
+    }
     for (const cli::YamlNode& provider : providers->items) {
       const cli::YamlNode* const name = provider.Find("name");
       const cli::YamlNode* const images = provider.Find("matchImages");
@@ -566,8 +577,10 @@ class Finder {
       if (needs != nullptr && cli::JsonOfScalar(*needs) == "true") continue;
       const std::string where =
           "the credential provider " + (name == nullptr ? "" : name->text) + " of " + path;
-      if (images == nullptr) found.held.push_back({"*", where});
-      if (images == nullptr) continue;
+      if (images == nullptr || images->items.empty()) {
+        found.held.push_back({"*", where});
+        continue;
+      }
       for (const cli::YamlNode& image : images->items) found.held.push_back({image.text, where});
     }
   }

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -84,7 +83,6 @@ struct Process {
   std::string pid = {};
   std::vector<std::string> words = {};  // its command line
   std::string name = {};                // "kubelet" of /usr/bin/kubelet
-  std::string inside = {};              // of a kubelet: the program that it is part of, as k3s
 
   // Each value of --FLAG, in order.
   std::vector<std::string> Values(std::string_view flag) const;

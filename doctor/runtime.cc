@@ -223,7 +223,7 @@ Findings CredentialsNodeCheck(const Node& node) {
     }
     findings.push_back(
         Fail("this node pulls from " + registry + " with credentials of its own (" + one.where +
-                 "), so every pod can use every image that is pulled with them; of there are " +
+                 "), so every pod can use every image that is pulled with them; from there came " +
                  Count(static_cast<std::uint64_t>(here), "image"),
              "give tenants pull Secrets, take " + registry +
                  " out of it, and restart the kubelet; "

@@ -197,7 +197,9 @@ void CanStart(const Node& node, Findings& findings) {
   const char* const end = text ? text->data() + text->size() : nullptr;
   const auto major = std::from_chars(text ? text->data() : nullptr, end, release.first);
   if (!most || !text || major.ptr == end) {
-    findings.push_back(Unknown(!most ? most.error().message : text.error().message));
+    findings.push_back(Unknown(!most   ? most.error().message
+                               : !text ? text.error().message
+                                       : "the kernel's release is no number: " + *text));
   } else if (NumberIn(WordsOf(*most + " -")[0]) == 0) {
     findings.push_back(Fail("user.max_user_namespaces is 0: no pod in a user namespace starts",
                             "sysctl user.max_user_namespaces=15000, and in /etc/sysctl.d"));

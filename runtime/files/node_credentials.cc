@@ -85,8 +85,7 @@ void internal::AddDockerConfig(const RootedFiles& files, const std::string& path
   auto auths = DecodeAuthDocument(*text);
   if (!auths) return Unreadable(path, auths.error(), into);
   for (RegistryAuth& one : *auths) {
-    const bool is_empty = one.auth.username.empty() && one.auth.password.empty();
-    if (!is_empty) into.held.push_back({one.registry, path});
+    into.held.push_back({one.registry, path});
     Wipe(one.auth.username);
     Wipe(one.auth.password);
   }
