@@ -13,11 +13,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "guard/known_files.h"
 #include "guard/look.h"
 #include "store/for_the_guard.h"
+#include "waybill/calls.h"
 
 namespace waybill::guard {
 
@@ -29,6 +32,7 @@ class Known {
   Known(const internal::StoreContent& content, std::vector<ListedImage> list)
       : content_(content), list_(std::move(list)), images_(content) {}
 
+  const internal::StoreContent& content() const { return content_; }
   const internal::KnownImages& images() const { return images_; }
   const std::vector<ListedImage>& list() const { return list_; }
   // What is on record of the image, or that it is preloaded, on the node or away; nullptr: nothing.
@@ -53,16 +57,19 @@ struct Context {
   bool began_seen = false;                 // whatever it has in memory was seen to come there
   bool watched = false;                    // nothing happened unseen since the look before
   bool first = false;                      // the store is new, and so is waybill on this directory
-  bool lost = false;           // the store is degraded: something newer than it may be lost
-  bool nothing_ends = false;   // nothing is revoked, and no age is set
-  bool live = true;            // the guard stays
-  std::int64_t now = 0;        // by the boot clock, in nanoseconds
+  bool lost = false;          // the store is degraded: something newer than it may be lost
+  bool nothing_ends = false;  // nothing is revoked, and no age is set
+  bool live = true;           // the guard stays
+  std::int64_t now = 0;       // by the boot clock, in nanoseconds
+  Timestamp wall = {};
   std::int64_t window = 0;     // no pull takes longer
   bool had_list = false;       // a list was taken
   bool no_list_comes = false;  // so any record may be of an image on the node
   // Names of the files that images of the list would have that is about to be judged; nullptr: none
   // is.
   const std::set<FileName>* listing = nullptr;
+  // Who checks the credentials of a pull of an image of that name. Missing: nobody knows.
+  std::function<VerifiedBy(const std::string& image_name)> who_checks = {};
   // Whether the node had no credential for images of that name since before any pull of them that
   // runs began. Missing: nobody knows.
   std::function<bool(const std::string& image_name)> node_had_none = {};
@@ -71,34 +78,13 @@ struct Context {
   bool verifies_recorded = true;  // GuardOptions
 };
 
-// Something that the store has to take over.
-struct Taken {
-  enum class What : std::uint8_t {
-    kUnrecorded,  // text: what nobody saw
-    kLostSight,   // what the kubelet has in memory is not known any more
-    kTookOver,    // it may have given pulls up before waybill came
-    kProven,      // items of the record
-    kPulled,      // the record shows that its image was pulled
-    kSeen,        // nothing that counts; what a kubelet may have in memory
-    kGone,        // the record is
-    kDamaged,     // text: the ref, if it is known
-    kBegan,       // a pull of the intent
-    kUnknownEnd,  // text: a pull of that string ended somehow; name: it has an intent
-    kUnreadableIntent,
-    kEnded,            // the pulls of an intent; `stays`: their intent is still there
-    kEndedWithoutRow,  // text: of that string
-    kLife,             // another kubelet, or none
-    kFolders,          // nothing is left to do
-  };
-  What what = What::kUnrecorded;
-  FileName name = {};
-  std::string text = {};
-  const SeenFile* file = nullptr;
-  Items items = {};
-  bool watched = false;
-  bool several = false;
-  bool stays = false;
+// A pull of that string that ended somehow, and nobody saw how.
+struct PullOfUnknownEnd {
+  std::string image;
 };
+struct PullOfAnything {};
+using StoreCall = std::variant<NoteUnrecordedPeriod, PullOfAnything, PutImage, BeginPull, EndPull,
+                               PullOfUnknownEnd>;
 
 // A change of a file.
 struct Act {
@@ -127,24 +113,27 @@ struct Act {
   std::string subject = {};       // the image's ref, or the intent's string
 };
 
-// What a kubelet may have in memory by a change, noted before it is made.
-struct MayHave {
-  FileName name;
-  Items items = {};
-  bool changing = false;
-  bool unknown = false;  // anything
-};
-
 struct Compared {
-  std::vector<Taken> into;
-  std::vector<MayHave> may_have;
-  std::vector<Act> acts;
+  // Into the store, in this order and in one commit, before any file is changed.
+  std::vector<StoreCall> calls = {};
+  // As they are then; nullopt: as they were.
+  std::optional<KnownFiles> rows = {};
+  // Files by which the store is told: they are on the disk before it.
+  std::set<std::pair<KubeletFolder, FileName>> evidence = {};
+  std::vector<Act> acts = {};
+
+  bool takes = false;           // the look showed something that the store did not know
   bool wants_list = false;      // only a list settles something
   bool waits_for_list = false;  // and until then nobody may forget that it was seen
   std::vector<std::pair<KubeletFolder, FileName>> later_formats = {};
-  // Names of records whose image a running kubelet may open to whom it must not, until it starts
-  // again.
-  std::set<std::string> waiting = {};  // refs
+  std::set<FileName> ended = {};             // intents of pulls that ended at this look
+  std::vector<std::string> ended_some = {};  // strings of which one of several pulls ended
+  // Refs of images that a running kubelet may open to whom it must not, until it starts again.
+  std::set<std::string> waiting = {};
+
+  bool has_unrecorded() const;  // a period of which nobody knows what happened
+  // To be changed.
+  KnownFiles& Rows(const KnownFiles& before) { return rows ? *rows : rows.emplace(before); }
 };
 
 // Whether the folders are as they were when nothing was left to do. Not, if that is not known.
@@ -154,6 +143,11 @@ inline bool IsAsNoted(const Look& look, const KnownFiles& known) {
 
 Compared Compare(const Look& look, const KnownFiles& files, const Known& known,
                  const MustFind& must, const Context& context);
+
+// What a list settles before it is judged: pulls that proved a record before their intents went
+// brought its image, if the list has it (S1). `drawn`: when the list's token was, by the boot
+// clock.
+Compared SettleProven(const KnownFiles& files, const Known& known, std::int64_t drawn);
 
 }  // namespace waybill::guard
 

@@ -89,8 +89,9 @@ Result<void> Guard::Begin() {
   session_.emplace(std::move(session));
   watches_ = TRY(Watches::Make());
   for (const KubeletFolder folder : {KubeletFolder::kPulled, KubeletFolder::kPulling}) {
-    RecordFiles& files = folder == KubeletFolder::kPulled ? life_.pulled : life_.pulling;
-    files.OnExchange([this, folder](const std::string& name) { ++exchanged_[{folder, name}]; });
+    life_.FilesOf(folder).OnExchange([this, folder](const std::string& name) {
+      ++exchanged_[{folder, name}];
+    });
   }
   // Before anything is read, so that nothing is missed in between.
   TRY(Watch());
@@ -395,6 +396,8 @@ Context Guard::ContextOf(const guard::Look& look, const std::set<FileName>* list
   }
   context.live = options.live;
   context.now = life_.Now();
+  context.wall = options.store.clock();
+  context.who_checks = options.who_checks;
   context.window = options.store.evidence.window.count() * kNanosecondsPerSecond;
   context.had_list = had_list_;
   context.no_list_comes = no_list_comes_ && !had_list_;
@@ -421,77 +424,111 @@ Result<bool> Guard::Look(const std::vector<ListedImage>* listing) {
   look.was_used = was_used_;
   // Somebody may have put another file there between the look that was wide and the end of that.
   if (!std::exchange(narrowed_, {}).empty()) look.wide = "others could write there until now";
-  Compared compared;
-  auto taken = TakeOverLook(look, listing, compared);
-  if (!taken) {
+  TRY(ReadStore());
+  const Projected& projected = Project(listing);
+  const std::set<FileName> names = listing != nullptr ? NamesOf(*listing) : std::set<FileName>();
+  const Context context = ContextOf(look, listing != nullptr ? &names : nullptr);
+  Compared compared = guard::Compare(look, known_, projected.known, projected.must, context);
+  NoteCompared(compared, context);
+  const bool takes = compared.takes;
+  if (auto taken = TakeOver(compared); !taken) {
     // What the queue told is told again at the next look.
     for (const auto& [file, times] : look.written) written_[file] += times;
     overflow_ = overflow_ || look.overflow;
     return taken.error();
   }
-  const auto& [takes, context] = *taken;
   watched_ = true;
   markers_stood_ = look.pulled_has_marker && look.pulling_has_marker;
   if (listing != nullptr) return takes;
   const bool is_right = compared.acts.empty();
   const bool marks = TRY(SeeToMarkers(look));
   TRY(SeeToWide(!takes && !compared.waits_for_list));
-  const Round round{life_, known_, *content_, projected_->known, look, context};
-  const bool puts = TRY(PutFilesRight(round, std::move(compared)));
-  if (!takes && is_right) TRY(NoteRevocations(round));
+  const bool puts = TRY(put_right_(std::move(compared.acts), context.watched && !life_.starting));
+  if (!takes && is_right) TRY(NoteRevocations(context));
   SetTimer(look);
   return takes || puts || marks;
 }
 
-// Compares, and commits what is new. Returns whether anything was, and what it was judged by.
-Result<std::pair<bool, Context>> Guard::TakeOverLook(const guard::Look& look,
-                                                     const std::vector<ListedImage>* listing,
-                                                     Compared& compared) {
-  TRY(ReadStore());
-  const auto& [reads, lists, running, known, must] = Project(listing);
-  const std::set<FileName> names = listing != nullptr ? NamesOf(*listing) : std::set<FileName>();
-  Context context = ContextOf(look, listing != nullptr ? &names : nullptr);
-  compared = guard::Compare(look, known_, known, must, context);
-  context.listing = nullptr;
-  life_.status.kubelet_ran_before = !context.life.empty() && !context.began_seen;
+void Guard::NoteCompared(const Compared& compared, const Context& context) {
+  GuardStatus& status = life_.status;
+  status.kubelet_ran_before = !context.life.empty() && !context.began_seen;
+  status.gap = status.gap || (!watched_ && compared.has_unrecorded());
   life_.wants_list = life_.wants_list || compared.wants_list;
   for (const auto& [folder, name] : compared.later_formats) {
-    life_.LeaveAlone((folder == KubeletFolder::kPulled ? life_.pulled : life_.pulling).path() /
-                     name);
+    life_.LeaveAlone(life_.FilesOf(folder).path() / name);
   }
-  const bool takes = !compared.into.empty();
-  if (takes) {
-    TRY(TakeOverSynced({life_, known_, *content_, known, look, context}, compared));
+  if (context.listing != nullptr) return;
+  status.waiting.clear();
+  for (const std::string& ref : compared.waiting) {
+    if (status.waiting.size() >= kMaxNamedWaiting) break;
+    status.waiting.insert(status.waiting.end(), ref);
   }
-  return std::pair(takes, std::move(context));
+}
+
+// In one commit: what the store is told, and what is known of the files by which it is.
+Result<void> Guard::TakeOver(Compared& compared) {
+  if (compared.calls.empty() && !compared.rows) return {};
+  TRY(SyncEvidence(compared));
+  const std::uint64_t before = store().CommitSequence();
+  TRY(store().InOneCommit([&]() -> Result<void> {
+    for (const StoreCall& call : compared.calls) TRY(Tell(call));
+    return compared.rows ? compared.rows->Write(store(), known_) : Result<void>();
+  }));
+  // No image changed if files alone did, and nobody else committed meanwhile.
+  if (compared.calls.empty() && content_ && content_->sequence == before &&
+      store().CommitSequence() == before + 1) {
+    content_->sequence = before + 1;
+  }
+  if (compared.rows) {
+    known_ = *std::move(compared.rows);
+    known_.is_forgotten = false;
+  }
+  life_.ended_now.merge(compared.ended);
+  for (const std::string& string : compared.ended_some) {
+    life_.Found(HoleKind::kIntentDropped, string,
+                "the kubelet dropped the intent of several pulls, of which some may still run");
+  }
+  return {};
+}
+
+// Within a commit.
+Result<void> Guard::Tell(const StoreCall& call) {
+  const auto make = [this](const auto& one) -> Result<void> {
+    auto made = store().Call(one);
+    return made ? Result<void>() : made.error();
+  };
+  if (const auto* period = std::get_if<NoteUnrecordedPeriod>(&call)) {
+    return life_.Missed(period->reason);
+  }
+  if (std::holds_alternative<PullOfAnything>(call)) return store().NotePullOfAnything();
+  if (const auto* begin = std::get_if<BeginPull>(&call)) return make(*begin);
+  if (const auto* end = std::get_if<EndPull>(&call)) return make(*end);
+  if (const auto* pull = std::get_if<PullOfUnknownEnd>(&call)) {
+    const auto begun = TRY(store().Call(BeginPull{.image = pull->image}));
+    return make(EndPull{.image = pull->image, .pull = begun.pull});
+  }
+  const auto& put = std::get<PutImage>(call);
+  auto made = make(put);
+  // A record above a limit is none: the image is closed by the next list.
+  if (made || (made.error().code != ErrorCode::kLimitExceeded &&
+               made.error().code != ErrorCode::kInvalidArgument)) {
+    return made;
+  }
+  const FileName name = internal::RecordNameOf(put.record.image_ref);
+  life_.Log(LogLevel::kWarning,
+            (life_.pulled.path() / name).string() + " can't be kept: " + made.error().ToString());
+  return {};
 }
 
 // What the kubelet wrote is on the disk before the store says so.
-Result<void> Guard::TakeOverSynced(const Round& round, const Compared& compared) {
-  bool syncs[2] = {false, false};
-  for (const Taken& one : compared.into) {
-    if (one.file == nullptr || one.name.empty() || one.what == Taken::What::kDamaged) continue;
-    const bool is_intent = one.what == Taken::What::kBegan ||
-                           one.what == Taken::What::kUnknownEnd ||
-                           one.what == Taken::What::kUnreadableIntent;
-    const RecordFiles& files = is_intent ? life_.pulling : life_.pulled;
-    TRY(files.SyncFile(one.name));
-    syncs[is_intent ? 1 : 0] = true;
+Result<void> Guard::SyncEvidence(const Compared& compared) const {
+  std::set<KubeletFolder> folders;
+  for (const auto& [folder, name] : compared.evidence) {
+    TRY(life_.FilesOf(folder).SyncFile(name));
+    folders.insert(folder);
   }
-  if (syncs[1]) TRY(life_.pulling.SyncFolder());
-  if (syncs[0]) TRY(life_.pulled.SyncFolder());
-  const auto is_gap = [](const Taken& one) { return one.what == Taken::What::kUnrecorded; };
-  if (!watched_ && std::ranges::any_of(compared.into, is_gap)) life_.status.gap = true;
-  return TakeOver(round, compared.into);
-}
-
-Result<bool> Guard::PutFilesRight(const Round& round, Compared compared) {
-  life_.status.waiting = std::move(compared.waiting);
-  while (life_.status.waiting.size() > kMaxNamedWaiting) {
-    life_.status.waiting.erase(std::prev(life_.status.waiting.end()));
-  }
-  if (!compared.may_have.empty()) TRY(NoteMayHave(round, compared.may_have));
-  return put_right_(std::move(compared.acts), round.context.watched && !life_.starting);
+  for (const KubeletFolder folder : folders) TRY(life_.FilesOf(folder).SyncFolder());
+  return {};
 }
 
 // Returns whether it changed one.
@@ -533,9 +570,9 @@ Result<void> Guard::SeeToWide(bool is_noted) {
 
 // V1: no kubelet that runs has in memory what was revoked, so the revocations may end. Both folders
 // are on the disk first, so that no power cut brings a file of before back (V3).
-Result<void> Guard::NoteRevocations(const Round& round) {
+Result<void> Guard::NoteRevocations(const Context& context) {
   const auto is_new = [&](const Revocation& one) { return one.ran >= content_->kubelet_ran; };
-  if (!round.context.began_seen || !std::ranges::any_of(content_->revocations, is_new)) return {};
+  if (!context.began_seen || !std::ranges::any_of(content_->revocations, is_new)) return {};
   for (const Revocation& one : content_->revocations) {
     const std::string name = internal::RecordNameOf(one.image_ref);
     for (const auto& [of, row] : known_.records) {
@@ -660,13 +697,9 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ListedImage> image
                           EndedPulls ended) {
   TRY(LookUntilDone(&images));
   if (lost_its_place_) return {};
-  {
-    TRY(ReadStore());
-    const Context context;
-    const guard::Look nothing;
-    TRY(SettleProven({life_, known_, *content_, Project(&images).known, nothing, context}, images,
-                     token.drawn.nanoseconds));
-  }
+  TRY(ReadStore());
+  auto settled = guard::SettleProven(known_, Project(&images).known, token.drawn.nanoseconds);
+  TRY(TakeOver(settled));
   auto named = TRY(WithoutNameless(images));
   const bool complete = named.size() == images.size();
   const ClassifyImages classify{.list = {.images = named,

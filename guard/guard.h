@@ -13,7 +13,7 @@
 //                                                      that is open by the ledger
 //
 // It waits for anything, looks at the whole directory (look.h), compares (compare.h), takes over
-// what is new (take_over.h) and puts right (put_right.h). Start, restart, a full queue of events
+// what is new in one commit, and puts right (put_right.h). Start, restart, a full queue of events
 // and another kubelet are one path: what must be known later is one table of the store
 // (known_files.h).
 //
@@ -38,7 +38,6 @@
 #include "guard/pod_mappings.h"
 #include "guard/put_right.h"
 #include "guard/session.h"
-#include "guard/take_over.h"
 #include "guard/watches.h"
 #include "store/base/try.h"
 #include "store/calls/node_store.h"
@@ -139,14 +138,13 @@ class Guard {
   };
   const Projected& Project(const std::vector<ListedImage>* listing);
   Context ContextOf(const guard::Look& look, const std::set<FileName>* listing);
-  Result<std::pair<bool, Context>> TakeOverLook(const guard::Look& look,
-                                                const std::vector<ListedImage>* listing,
-                                                Compared& compared);
-  Result<void> TakeOverSynced(const Round& round, const Compared& compared);
-  Result<bool> PutFilesRight(const Round& round, Compared compared);
+  Result<void> TakeOver(Compared& compared);
+  Result<void> Tell(const StoreCall& call);
+  Result<void> SyncEvidence(const Compared& compared) const;
+  void NoteCompared(const Compared& compared, const Context& context);
   Result<bool> SeeToMarkers(const guard::Look& look) const;
   Result<void> SeeToWide(bool is_noted);
-  Result<void> NoteRevocations(const Round& round);
+  Result<void> NoteRevocations(const Context& context);
   void TellUnlisted();
   void SetTimer(const guard::Look& look);
   Places PlacesNow() const;

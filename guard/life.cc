@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "guard/look.h"
 #include "store/base/json_value.h"
 #include "store/base/metrics.h"
 #include "store/base/quote.h"
@@ -42,18 +43,10 @@ Result<void> Life::FindFolders() {
   };
   image_manager = TRY(find(named));
   for (const KubeletFolder folder : {KubeletFolder::kPulled, KubeletFolder::kPulling}) {
-    RecordFiles& files = folder == KubeletFolder::kPulled ? pulled : pulling;
     auto path = TRY(find(image_manager / internal::FolderName(folder)));
-    files.MoveTo(image_manager, std::move(path));
+    FilesOf(folder).MoveTo(image_manager, std::move(path));
   }
   return {};
-}
-
-Result<std::optional<ImagePulledRecord>> Life::RecordOf(const std::string& image_ref) const {
-  auto record = store->GetRecord({.image_ref = image_ref});
-  if (record) return std::optional(*std::move(record));
-  if (record.error().code != ErrorCode::kNotFound) return record.error();
-  return std::optional<ImagePulledRecord>();
 }
 
 void Life::Log(LogLevel level, const std::string& text) const {
@@ -67,30 +60,12 @@ void Life::Found(HoleKind kind, const std::string& image, const std::string& tex
   if (options.on_hole) options.on_hole({kind, image});
 }
 
-void Life::TellMissed(const std::string& what) {
+Result<void> Life::Missed(const std::string& what) {
   Log(LogLevel::kWarning,
       what + ": images that are not known by the next list are closed, as after a gap");
   wants_list = true;
-}
-
-Result<void> Life::Missed(const std::string& what) {
-  TellMissed(what);
   TRY(store->Call(NoteUnrecordedPeriod{.reason = "the guard missed something: " + what}));
   return {};
-}
-
-ProofTerms Life::TermsOf(const ImagePulledRecord& proven) const {
-  if (!options.who_checks || proven.credential_mapping.empty()) return {};
-  ProofTerms terms = {.checker = VerifiedBy::kRegistry};
-  for (const auto& [image, credentials] : proven.credential_mapping) {
-    const VerifiedBy checker = options.who_checks(image);
-    if (checker == VerifiedBy::kRegistry) continue;
-    // Not of one kind: what is said of all must be true of each.
-    const bool fits = terms.checker == VerifiedBy::kRegistry || terms.checker == checker;
-    terms.checker = fits ? checker : VerifiedBy::kUnknown;
-    if (!fits) break;
-  }
-  return terms;
 }
 
 void Life::LeaveAlone(const std::filesystem::path& path) {

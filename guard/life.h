@@ -155,19 +155,20 @@ struct Life {
   // Symlinks that lead to the folders.
   const std::vector<std::filesystem::path>& links() const { return links_; }
 
+  RecordFiles& FilesOf(KubeletFolder folder) {
+    return folder == KubeletFolder::kPulled ? pulled : pulling;
+  }
+  const RecordFiles& FilesOf(KubeletFolder folder) const {
+    return folder == KubeletFolder::kPulled ? pulled : pulling;
+  }
   bool Hurries() const { return options.hurry && options.hurry(); }
   // Nanoseconds since the boot.
   std::int64_t Now() const { return options.store.boot_clock().nanoseconds; }
-  // The store's record; nullopt: it has none.
-  Result<std::optional<ImagePulledRecord>> RecordOf(const std::string& image_ref) const;
 
   void Log(LogLevel level, const std::string& text) const;
   void Found(HoleKind kind, const std::string& image, const std::string& text);
   // What happened can't be recorded: an unrecorded period.
-  void TellMissed(const std::string& what);
   Result<void> Missed(const std::string& what);
-  // Of what a kubelet has proven just now.
-  ProofTerms TermsOf(const ImagePulledRecord& proven) const;
   // A file in a later kubelet's format.
   void LeaveAlone(const std::filesystem::path& path);
 

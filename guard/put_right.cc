@@ -49,7 +49,7 @@ void PutRight::TellOnce(const std::string& problem) {
 
 // Returns whether to look again.
 Result<bool> PutRight::Do(const Act& act, bool watched) {
-  const RecordFiles& files = act.folder == KubeletFolder::kPulled ? life_.pulled : life_.pulling;
+  const RecordFiles& files = life_.FilesOf(act.folder);
   std::string kept;
   if (act.keeps) {
     auto copy = Keep(act);

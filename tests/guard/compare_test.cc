@@ -16,7 +16,6 @@ namespace waybill::guard {
 namespace {
 
 using testing::Must;
-using What = Taken::What;
 using Form = SeenFile::Form;
 using Tenants = std::vector<std::string>;
 
@@ -128,7 +127,7 @@ class Scene {
   // The kubelet has run since before the look before, and the guard saw it begin.
   void Runs() {
     context.life = files_.node.life = "1";
-    context.began_seen = context.watched = true;
+    context.began_seen = context.watched = files_.node.began_seen = true;
   }
 
   const Compared& Play() {
@@ -139,13 +138,29 @@ class Scene {
     compared_ = Compare(look, files_, *known_, must_, context);
     return compared_;
   }
-  const guard::Taken* Takes(What what) {
+  // What the store is told; nullptr: nothing of that kind.
+  template <typename Call>
+  const Call* Tells() {
     Play();
-    for (const auto& one : compared_.into) {
-      if (one.what == what) return &one;
+    for (const StoreCall& call : compared_.calls) {
+      if (const auto* one = std::get_if<Call>(&call)) return one;
     }
     return nullptr;
   }
+  // Which rows it has then. The file's row is like that of a file that was taken over.
+  const KnownFiles& Rows() { return Play().rows ? *compared_.rows : files_; }
+  bool Notes() {
+    const FileRow* const row = Rows().FindRecord(kFile);
+    return compared_.evidence.contains({KubeletFolder::kPulled, kFile}) && row != nullptr &&
+           row->content == look.pulled.at(kFile).digest;
+  }
+  bool Pulled() {
+    const auto* const put = Tells<PutImage>();
+    return put != nullptr && put->record.image_ref == kRef &&
+           put->record.credential_mapping.empty();
+  }
+  bool LosesSight() { return !Rows().node.began_seen && files_.node.began_seen; }
+  const FileRow* IntentAfter() { return Rows().FindIntent(kIntent); }
   const Act* Acts() {
     Play();
     return compared_.acts.empty() ? nullptr : &compared_.acts.front();
@@ -173,9 +188,14 @@ class Scene {
   Compared compared_;
 };
 
+// Beside what is on record.
 bool Proves(Scene& scene, const Tenants& tenants) {
-  const Taken* const taken = scene.Takes(What::kProven);
-  return taken != nullptr && taken->items == ItemsFor(tenants);
+  const auto* const put = scene.Tells<PutImage>();
+  return put != nullptr && ItemsOf(put->record, kSeed) == ItemsFor(tenants);
+}
+bool ProvesNothing(Scene& scene) {
+  const auto* const put = scene.Tells<PutImage>();
+  return put == nullptr || put->record.credential_mapping.empty();
 }
 
 BOOST_AUTO_TEST_SUITE(compare)
@@ -187,12 +207,12 @@ BOOST_AUTO_TEST_CASE(what_a_kubelet_writes_under_our_eyes_is_proven_if_its_memor
   scene.InStore({"a"}, {"a"});
   scene.Row({"a"});
   scene.File({"a", "b"});
-  BOOST_TEST(Proves(scene, {"b"}));
+  BOOST_TEST(Proves(scene, {"a", "b"}));
   scene.context.began_seen = false;
-  BOOST_TEST(!scene.Takes(What::kProven));
-  BOOST_TEST(scene.Takes(What::kSeen));
+  BOOST_TEST(ProvesNothing(scene));
+  BOOST_TEST(scene.Notes());
   scene.context.nothing_ends = true;
-  BOOST_TEST(Proves(scene, {"b"}));
+  BOOST_TEST(Proves(scene, {"a", "b"}));
 }
 
 // What it may have in memory is not new, whatever counts by now.
@@ -202,7 +222,7 @@ BOOST_AUTO_TEST_CASE(what_a_kubelet_may_have_in_memory_proves_nothing) {
   scene.InStore({}, {});
   scene.Row({"a"});
   scene.File({"a"});
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
   scene.Lists();
   scene.Taken();
   BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kStale));  // F4
@@ -221,10 +241,10 @@ BOOST_AUTO_TEST_CASE(a_decision_proves_nothing) {
     secrets.push_back(
         {.uid = "u-x", .namespace_name = "x", .name = "pull", .credential_hash = "hash-" + like});
     file.items = ItemsOf(file.record, kSeed);
-    const Taken* const taken = scene.Takes(What::kProven);
-    BOOST_REQUIRE(taken != nullptr);
+    const auto* const put = scene.Tells<PutImage>();
+    BOOST_REQUIRE(put != nullptr);
     // Akin to what counts it counts as that; akin to what only a memory has, not at all.
-    BOOST_TEST(taken->items.size() == (like == "a" ? 1U : 0U));
+    BOOST_TEST(ItemsOf(put->record, kSeed).size() == (like == "a" ? 2U : 1U));
   }
 }
 
@@ -235,17 +255,17 @@ BOOST_AUTO_TEST_CASE(a_pull_without_credentials_takes_no_secrets_place) {
   scene.InStore({"a"}, {});  // it ended, and shows all the same that one was needed
   scene.Row({});
   scene.File({"*"});
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
   scene.context.node_had_none = [](const std::string& name) { return name == kApp; };
   BOOST_TEST(Proves(scene, {"*"}));
   scene.context.watched = false;
   scene.Node().folders = "others";
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
   scene.content.images.clear();
   scene.Row({"a"});
   scene.context.watched = true;
   scene.context.node_had_none = {};
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
   scene.Row({});
   BOOST_TEST(Proves(scene, {"*"}));
 }
@@ -257,16 +277,16 @@ BOOST_AUTO_TEST_CASE(what_came_unseen_counts_if_a_kubelet_can_have_written_it) {
   scene.File({"a", "b"}, Form::kKubelets, kThen + 1);
   scene.Row({"a"});
   scene.Node().folders = "others";
-  BOOST_TEST(Proves(scene, {"b"}));
-  BOOST_TEST(scene.Takes(What::kUnrecorded));  // D1
+  BOOST_TEST(Proves(scene, {"a", "b"}));
+  BOOST_TEST(scene.Tells<NoteUnrecordedPeriod>());  // D1
   scene.context.lost = true;
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
   scene.context.lost = false;
   scene.Node().folders = scene.look.folders;  // no kubelet ran: somebody wrote it in place
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
   scene.Node().folders = "others";
   scene.File({"a", "b"}, Form::kKubelets, kThen - 1);  // an older copy
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
 }
 
 // A list may close an image in the second in which a kubelet proves it.
@@ -278,23 +298,23 @@ BOOST_AUTO_TEST_CASE(a_proof_of_the_very_second_of_a_closing_counts) {
   BOOST_TEST(Proves(scene, {"a"}));
   scene.content.images.clear();
   scene.InStore({"b"}, {});
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
 }
 
 // R7, R8, R24, R25
 BOOST_AUTO_TEST_CASE(waybills_own_files_tell_the_store_nothing_but_after_a_loss) {
   Scene scene;
   scene.File({"a"}, Form::kOwn);
-  BOOST_TEST(scene.Takes(What::kSeen));  // its row is lost
+  BOOST_TEST(scene.Notes());  // its row is lost
   scene.Row({"a"});
-  BOOST_TEST(scene.Play().into.size() == 0U);
+  BOOST_TEST(!scene.Play().takes);
   scene.context.first = true;
   BOOST_TEST(Proves(scene, {"a"}));
   scene.context.first = false;
   scene.context.lost = true;
-  BOOST_TEST(!scene.Takes(What::kPulled));
+  BOOST_TEST(!scene.Pulled());
   scene.File({}, Form::kClosing);
-  BOOST_TEST(scene.Takes(What::kPulled));
+  BOOST_TEST(scene.Pulled());
 }
 
 // R5
@@ -303,28 +323,27 @@ BOOST_AUTO_TEST_CASE(a_record_without_a_known_credential_shows_a_pull_once_a_lis
   scene.context.lost = true;
   scene.Node().folders = "others";
   scene.File({"a"});
-  BOOST_TEST(!scene.Takes(What::kPulled));
+  BOOST_TEST(!scene.Pulled());
   BOOST_TEST(scene.Play().wants_list);
   // So that it is not new when the list comes, and the guard watches.
-  BOOST_TEST(scene.Takes(What::kSeen));
+  BOOST_TEST(scene.Notes());
   scene.Taken();
   scene.context.watched = true;
   scene.context.began_seen = true;
   scene.Judges();
-  BOOST_TEST(scene.Takes(What::kPulled));
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(scene.Pulled());
+  BOOST_TEST(ProvesNothing(scene));
 }
 
 // R6, R13, R21, F2, F5, F6
 BOOST_AUTO_TEST_CASE(what_is_no_kubelets_word_closes_its_image) {
   Scene scene;
   scene.File({"a"}).planted = "others may write it";
-  BOOST_TEST(scene.Play().into.empty());
+  BOOST_TEST(!scene.Play().takes);
   BOOST_TEST(scene.Play().waits_for_list);
   scene.Judges();
-  const Taken* const taken = scene.Takes(What::kDamaged);
-  BOOST_REQUIRE(taken != nullptr);
-  BOOST_TEST(taken->text == kRef);
+  BOOST_TEST(scene.Pulled());
+  BOOST_TEST(scene.Rows().FindRecord(kFile)->refused.has_value());
   scene.context.listing = nullptr;
   scene.Lists();
   BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kPlanted));
@@ -345,7 +364,7 @@ BOOST_AUTO_TEST_CASE(nothing_new_counts_in_a_folder_that_others_may_write) {
   scene.Row({"a"});
   scene.File({"a", "b"});
   scene.look.wide = "others may write in it";
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
   scene.Taken();
   BOOST_TEST(!scene.Play().waits_for_list);  // it is known
   // What was planted stays so, whatever its folder is now.
@@ -354,7 +373,7 @@ BOOST_AUTO_TEST_CASE(nothing_new_counts_in_a_folder_that_others_may_write) {
   row.content.reset();
   row.refused = scene.look.pulled.at(kFile).digest;
   row.refused_planted = true;
-  BOOST_TEST(!scene.Takes(What::kProven));
+  BOOST_TEST(ProvesNothing(scene));
 }
 
 // R16
@@ -362,43 +381,53 @@ BOOST_AUTO_TEST_CASE(what_came_and_went_unread_leaves_an_unknown_memory) {
   Scene scene;
   scene.Runs();
   scene.look.written[{KubeletFolder::kPulled, kFile}] = 1;
-  BOOST_TEST(scene.Takes(What::kLostSight));
+  BOOST_TEST(scene.LosesSight());
   scene.File({}, Form::kClosing);
-  BOOST_TEST(scene.Takes(What::kLostSight));
+  BOOST_TEST(scene.LosesSight());
   scene.File({"a"}).about = kIntent;  // of another image
-  BOOST_TEST(scene.Takes(What::kLostSight));
+  BOOST_TEST(scene.LosesSight());
   scene.File({"a"});
-  BOOST_TEST(!scene.Takes(What::kLostSight));
+  BOOST_TEST(!scene.LosesSight());
 }
 
 // I1, I2, I3, I8, I9, I11, I13
 BOOST_AUTO_TEST_CASE(an_intent_is_a_pull_of_the_kubelet_that_wrote_it) {
   Scene scene;
   scene.Intent();
-  BOOST_TEST(scene.Takes(What::kUnknownEnd));
+  BOOST_TEST(scene.Tells<PullOfUnknownEnd>());
   scene.Runs();
   scene.look.written[{KubeletFolder::kPulling, kIntent}] = 1;
-  const Taken* began = scene.Takes(What::kBegan);
-  BOOST_REQUIRE(began != nullptr);
-  BOOST_TEST(!began->several);
+  BOOST_TEST(scene.Tells<BeginPull>());
+  BOOST_TEST(!scene.IntentAfter()->several);
   scene.look.written[{KubeletFolder::kPulling, kIntent}] = 2;
-  BOOST_TEST(scene.Takes(What::kBegan)->several);
+  BOOST_TEST(scene.IntentAfter()->several);
   scene.look.written.clear();
   scene.context.began = 5;
-  BOOST_TEST(scene.Takes(What::kUnknownEnd));  // older than its kubelet
+  BOOST_TEST(scene.Tells<PullOfUnknownEnd>());  // older than its kubelet
   scene.context.began.reset();
   scene.IntentRow(1);
-  BOOST_TEST(scene.Play().into.empty());
+  BOOST_TEST(!scene.Play().takes);
   scene.context.now = 3;
   scene.context.window = 1;
-  BOOST_TEST(scene.Takes(What::kEnded)->stays);
+  scene.content.pulls = {{.id = {9}, .image = kImage, .state = PullState::kRunning}};
+  const auto ends = [&] {
+    const auto* const end = scene.Tells<EndPull>();
+    return end != nullptr && end->pull == 9U;
+  };
+  BOOST_TEST(ends());
+  BOOST_TEST(scene.IntentAfter()->since == 0);  // its file stays
   scene.look.pulling.clear();
-  BOOST_TEST(!scene.Takes(What::kEnded)->stays);
+  BOOST_TEST(ends());
+  BOOST_TEST(!scene.IntentAfter());
   scene.Intent(Form::kOwn);
   scene.look.pulling[kIntent].inode = 2;
-  BOOST_TEST(!scene.Takes(What::kEnded)->stays);
+  BOOST_TEST(ends());
+  BOOST_TEST(!scene.IntentAfter());
+  scene.look.pulling[kIntent].inode = 1;
+  scene.context.now = 1;
+  BOOST_TEST(!ends());
   scene.context.life = "2";
-  BOOST_TEST(scene.Takes(What::kEnded)->stays);
+  BOOST_TEST(ends());
 }
 
 // A file that others may write hides behind no format and no link, and nobody's memory is known who
@@ -424,19 +453,20 @@ BOOST_AUTO_TEST_CASE(evidence_is_judged_by_the_memory_of_its_writer) {
   scene.Row({"a"});
   scene.File({"a", "b"});
   scene.context.life = "2";
-  BOOST_TEST(!scene.Takes(What::kProven));
+  scene.Node().began_seen = false;
+  BOOST_TEST(ProvesNothing(scene));
   scene.Node().began_seen = true;
-  BOOST_TEST(Proves(scene, {"b"}));
+  BOOST_TEST(Proves(scene, {"a", "b"}));
 }
 
 // D2, K4
 BOOST_AUTO_TEST_CASE(a_full_queue_is_an_unrecorded_period_and_an_unknown_memory) {
   Scene scene;
   scene.Runs();
-  BOOST_TEST(!scene.Takes(What::kUnrecorded));
+  BOOST_TEST(!scene.Tells<NoteUnrecordedPeriod>());
   scene.look.overflow = true;
-  BOOST_TEST(scene.Takes(What::kUnrecorded));
-  BOOST_TEST(scene.Takes(What::kLostSight));
+  BOOST_TEST(scene.Tells<NoteUnrecordedPeriod>());
+  BOOST_TEST(scene.LosesSight());
 }
 
 // F1, F3, F4, F9
@@ -503,26 +533,24 @@ BOOST_AUTO_TEST_CASE(what_a_kubelet_may_read_amid_a_change_is_noted_before_it) {
   scene.InStore({"a"}, {"a"});
   scene.File({"a", "b"});
   scene.Taken();
-  BOOST_REQUIRE(scene.Play().may_have.size() == 1U);
-  BOOST_TEST((scene.Play().may_have.front().items == ItemsFor({"a", "b"})));
-  BOOST_TEST(scene.Play().may_have.front().changing);
+  scene.Row({});
+  BOOST_TEST((scene.Rows().FindRecord(kFile)->may_have == ItemsFor({"a", "b"})));
+  BOOST_TEST(scene.Rows().FindRecord(kFile)->changing);
   scene.look.pulled[kFile].about = kIntent;  // under another's name
-  const auto notes = scene.Play().may_have;
-  BOOST_REQUIRE(notes.size() == 2U);
-  BOOST_TEST(notes.front().name == kIntent);
-  BOOST_TEST((notes.front().items == ItemsFor({"a", "b"})));
+  BOOST_TEST((scene.Rows().FindRecord(kIntent)->may_have == ItemsFor({"a", "b"})));
+  BOOST_TEST((scene.Rows().FindRecord(kFile)->may_have == ItemsFor({"a"})));
 }
 
 // D5
 BOOST_AUTO_TEST_CASE(the_folders_are_noted_when_nothing_is_left_to_do) {
   Scene scene;
-  BOOST_TEST(scene.Play().into.empty());
+  BOOST_TEST(!scene.Play().takes);
   scene.Node().folders = "others";
-  BOOST_TEST(!scene.Takes(What::kFolders));  // they are an unrecorded period first
+  BOOST_TEST(scene.Rows().node.folders == "others");  // they are an unrecorded period first
   scene.context.watched = true;
-  BOOST_TEST(scene.Takes(What::kFolders));
+  BOOST_TEST(scene.Rows().node.folders == scene.look.folders);
   scene.look.folders.clear();
-  BOOST_TEST(!scene.Takes(What::kFolders));
+  BOOST_TEST(scene.Rows().node.folders == "others");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
