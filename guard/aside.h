@@ -1,6 +1,7 @@
 // A guard that stands aside: others decide what a kubelet finds (a symlink that they can change,
 // a folder that is theirs), so nothing that the guard writes there protects anything, and nothing
-// that is there tells anything. The kubelet starts all the same. Status and metric say that nothing
+// that is there tells anything; or it can write nothing at its start (a full disk, a read-only
+// one). The kubelet starts all the same. Status and metric say that nothing
 // protects it. What happens meanwhile is a gap.
 
 #ifndef WAYBILL_GUARD_ASIDE_H_

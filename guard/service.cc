@@ -4,14 +4,11 @@
 #include <link.h>
 #include <malloc.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +17,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <deque>
 #include <future>
 #include <map>
 #include <memory>
@@ -29,11 +25,10 @@
 #include <utility>
 
 #include "guard/aside.h"
-#include "guard/kubelet_process.h"
+#include "guard/hole_command.h"
 #include "guard/node_credentials.h"
 #include "guard/notify.h"
-#include "guard/who_checks.h"
-#include "runtime/cri/containerd.h"
+#include "guard/runtime_lists.h"
 #include "store/base/metrics.h"
 #include "store/base/try.h"
 #include "waybill/values.h"
@@ -50,19 +45,12 @@ constexpr milliseconds kIdleTick{5000};
 // How old may get what changes where nothing happens: times, and how often was compared.
 constexpr std::chrono::seconds kRewrite{3600};
 constexpr std::chrono::seconds kCountAnew{60};
-// The shortest time between two lists: the next one has what happened meanwhile.
-constexpr milliseconds kMinBetweenLists{200};
+constexpr std::chrono::seconds kCompareEvery{300};
+constexpr std::chrono::seconds kExamineEvery{3600};
 constexpr milliseconds kBetweenTries{500};
 // A start waits so long for what is found of the node; later it is told all the same.
 constexpr milliseconds kWaitForChecks{2000};
-constexpr std::chrono::seconds kListEvery{5};
-constexpr int kWithEvents = 10;  // times as long where the runtime tells of changes
 constexpr milliseconds kTogether{50};
-// Doubles each time if the runtime has no events.
-constexpr std::chrono::seconds kWatchEventsAnew{10};
-constexpr std::chrono::seconds kMaxWatchEventsAnew{320};
-constexpr std::size_t kMaxCommands = 4;
-constexpr std::size_t kMaxWaitingHoles = 10'000;
 constexpr std::size_t kMaxStatusBytes = std::size_t{1} << 20;
 // More than a guard writes before it is ready.
 constexpr std::size_t kRoomBytes = std::size_t{128} << 10;
@@ -70,139 +58,6 @@ constexpr std::size_t kRoomBytes = std::size_t{128} << 10;
 Error CallFailed(const char* call) {
   return {ErrorCode::kIo, std::string(call) + " failed: " + std::strerror(errno), ""};
 }
-
-// The runtime, asked by one thread at a time.
-class Asked {
- public:
-  // `ends`: whether the service has to end, so that waiting for an answer is pointless.
-  Asked(cri::ClientOptions options, std::function<bool()> ends) : options_(std::move(options)) {
-    options_.cancelled = [this, ends = std::move(ends)] { return cancelled_ || ends(); };
-  }
-  Asked(const Asked&) = delete;
-  Asked& operator=(const Asked&) = delete;
-
-  // Ends the call that waits, from another thread.
-  void Cancel() { cancelled_ = true; }
-
-  Result<std::vector<ListedImage>> ListImages() {
-    if (!client_) {
-      client_ = TRY(cri::Client::Connect(options_));
-      // Of several possible runtimes, the one that answered first is kept.
-      options_.endpoint = client_->endpoint();
-    }
-    auto list = client_->ListImages();
-    // Another runtime may answer the next time.
-    if (!list) {
-      client_.reset();
-    } else {
-      who_checks_.Learn(*client_);
-    }
-    return list;
-  }
-  // Also while another thread asks.
-  VerifiedBy WhoChecked(const std::string& image_name) const { return who_checks_.Of(image_name); }
-  // With an endpoint, once the runtime has answered.
-  const cri::ClientOptions& options() const { return options_; }
-
- private:
-  std::atomic<bool> cancelled_ = false;
-  cri::ClientOptions options_;
-  std::unique_ptr<cri::Client> client_;
-  WhoChecks who_checks_;
-};
-
-// Asks containerd whether pulls that ended can bring anything any more (runtime/cri/pull_ends.h).
-class AskedOfPulls {
- public:
-  // To be called before the list of CRI's is made.
-  void Look(const cri::ClientOptions& options, const std::vector<BootTime>& ends) {
-    quiet_ = {};
-    images_.clear();
-    if (ends.empty() || options.endpoint.empty() || !tells_) return;
-    const cri::Containerd containerd(options);
-    auto look = containerd.LookAtPulls();
-    if (!look) {
-      ends_.Failed();
-      tells_ = look.error().code != ErrorCode::kInvalidArgument;
-      return;
-    }
-    ends_.Saw(*std::move(look));
-    for (const BootTime& end : ends) {
-      const bool is_later =
-          !quiet_.quiet_until || end.nanoseconds > quiet_.quiet_until->nanoseconds;
-      if (is_later && ends_.Quiet(end.nanoseconds)) quiet_.quiet_until = end;
-    }
-    if (!quiet_.quiet_until) return;
-    if (auto images = containerd.Images()) {
-      images_ = *std::move(images);
-    } else {
-      quiet_ = {};
-    }
-  }
-  // What to tell the guard beside that list.
-  EndedPulls With(const std::vector<ListedImage>& list) {
-    if (!quiet_.quiet_until) return {};
-    quiet_.names_to_come = cri::NotShown(images_, list);
-    return std::exchange(quiet_, {});
-  }
-  // Whether a look some seconds later may tell more.
-  bool tells() const { return tells_; }
-
- private:
-  cri::PullEnds ends_;
-  bool tells_ = true;
-  EndedPulls quiet_;
-  std::vector<cri::ContainerdImage> images_;
-};
-
-// Lists the runtime's images on a thread of its own.
-class BackgroundList {
- public:
-  explicit BackgroundList(Asked& runtime)
-      : runtime_(runtime), done_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~BackgroundList() {
-    runtime_.Cancel();
-    if (thread_.joinable()) thread_.join();
-  }
-  BackgroundList(const BackgroundList&) = delete;
-  BackgroundList& operator=(const BackgroundList&) = delete;
-
-  int fd() const { return done_.get(); }
-  bool runs() const { return thread_.joinable(); }
-
-  // Not while one runs. `ends`: of pulls that may still bring an image.
-  void Begin(const ListToken& token, std::vector<BootTime> ends) {
-    token_ = token;
-    awaits_pulls_ = !ends.empty() && pulls_.tells();
-    thread_ = std::thread([this, ends = std::move(ends)] {
-      pulls_.Look(runtime_.options(), ends);
-      list_ = runtime_.ListImages();
-      static_cast<void>(::eventfd_write(done_.get(), 1));
-    });
-  }
-
-  // After fd() was readable.
-  Result<std::vector<ListedImage>> Take() {
-    eventfd_t count = 0;
-    static_cast<void>(::eventfd_read(done_.get(), &count));
-    thread_.join();
-    return std::exchange(list_, std::vector<ListedImage>());
-  }
-  const ListToken& token() const { return token_; }
-  // After Take, for the list that it gave.
-  EndedPulls EndedWith(const std::vector<ListedImage>& list) { return pulls_.With(list); }
-  // Whether pulls that ended are waited for, so that it is worth while to ask again soon.
-  bool awaits_pulls() const { return awaits_pulls_; }
-
- private:
-  Asked& runtime_;
-  internal::Fd done_;
-  ListToken token_;
-  AskedOfPulls pulls_;
-  bool awaits_pulls_ = false;
-  Result<std::vector<ListedImage>> list_ = std::vector<ListedImage>();
-  std::thread thread_;
-};
 
 // Looks at the node on a thread of its own: what it asks may be slow to answer.
 class BackgroundChecks {
@@ -278,71 +133,6 @@ class Stirring {
   bool is_whole_ = false;
 };
 
-// Runs the operator's command for each hole, a few at a time.
-class HoleCommand {
- public:
-  explicit HoleCommand(std::function<void(const std::string&)> say) : say_(std::move(say)) {}
-
-  // Empty: none.
-  void set_command(std::string command) { command_ = std::move(command); }
-
-  void Run(const Hole& hole) {
-    if (command_.empty()) return;
-    if (waiting_.size() >= kMaxWaitingHoles) {
-      say_("the command for holes is still busy; it does not hear of this one");
-      return;
-    }
-    waiting_.push_back(hole);
-    Continue();
-  }
-
-  // After a command may have ended.
-  void Continue() {
-    for (auto at = running_.begin(); at != running_.end();) {
-      at = ::waitpid(*at, nullptr, WNOHANG) == 0 ? std::next(at) : running_.erase(at);
-    }
-    while (running_.size() < kMaxCommands && !waiting_.empty()) {
-      const Hole hole = std::move(waiting_.front());
-      waiting_.pop_front();
-      Spawn(hole);
-    }
-  }
-
- private:
-  void Spawn(const Hole& hole) {
-    std::vector<std::string> environment;
-    for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-    environment.push_back("WAYBILL_HOLE=" + std::string(HoleName(hole.kind)));
-    environment.push_back("WAYBILL_IMAGE=" + hole.image);
-    std::vector<char*> pointers;
-    pointers.reserve(environment.size() + 1);
-    for (std::string& entry : environment) pointers.push_back(entry.data());
-    pointers.push_back(nullptr);
-    std::array<std::string, 3> words = {"sh", "-c", command_};
-    std::array<char*, 4> arguments = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    sigset_t none;
-    sigemptyset(&none);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    pid_t pid = 0;
-    const int error =
-        ::posix_spawn(&pid, "/bin/sh", nullptr, &attributes, arguments.data(), pointers.data());
-    ::posix_spawnattr_destroy(&attributes);
-    if (error != 0) {
-      say_(std::string("the command for holes can't be run: ") + std::strerror(error));
-      return;
-    }
-    running_.insert(pid);
-  }
-
-  std::string command_;
-  std::function<void(const std::string&)> say_;
-  std::set<pid_t> running_;
-  std::deque<Hole> waiting_;
-};
-
 // A start needs more memory than what comes after it, and so do the checks: of the heap, and of the
 // command's code, which the kernel reads again where it is run again.
 void GiveMemoryBack() {
@@ -369,9 +159,7 @@ class Service {
 
   Result<GuardStatus> Run() {
     TRY(MakeDescriptors());
-    auto aside = TRY(StandAside());
-    if (aside) return *aside;
-    TRY(StartGuard(told_aside_));
+    if (auto ended = TRY(Begin(false))) return *ended;
     if (options_.once) {
       const bool in_a_hurry = WantsToEnd();
       auto ended = End();
@@ -384,15 +172,13 @@ class Service {
       auto anew = TRY(Watch());
       if (!anew) return End();
       // While a list is still awaited, nothing that the kubelet does is lost. Later it would be.
-      list_.reset();
+      if (runtime_) runtime_->Cancel();
       checks_.reset();
       Tell(Reloading());
       TRY(guard_->Stop(true));
       guard_.reset();
       options_ = *std::move(anew);
-      aside = TRY(StandAside());
-      if (aside) return *aside;
-      TRY(StartGuard(true));
+      if (auto ended = TRY(Begin(true))) return *ended;
     }
   }
 
@@ -406,46 +192,53 @@ class Service {
     return status;
   }
 
-  // As long as it has to. Returns the status at the end of the service; nullopt: it goes on.
-  Result<std::optional<GuardStatus>> StandAside() {
-    std::string why = TRY(WhyAside(options_.guard.kubelet_directory));
-    if (why.empty()) return std::optional<GuardStatus>();
+  // Starts the guard. As long as it can protect nothing, the service stands aside: a kubelet must
+  // start wherever one without a guard does. Returns the status at the end of the service; nullopt:
+  // the guard runs.
+  Result<std::optional<GuardStatus>> Begin(bool again) {
     log_ = options_.guard.log;
-    Log(LogLevel::kError, why + ": so no guard protects this kubelet");
-    auto aside = Aside::Begin(options_.guard);
-    // A kubelet has to start, also where there is no place for the guard's status.
-    if (!aside && aside.error().code == ErrorCode::kOwned) return aside.error();
-    if (!aside) Log(LogLevel::kError, "it has no status: " + aside.error().ToString());
-    const auto watchdog = WatchdogInterval();
-    const auto wait = std::min(
-        watchdog ? std::chrono::duration_cast<milliseconds>(*watchdog / 3) : kIdleTick, kIdleTick);
-    bool is_ready = false;
-    for (std::string told; !why.empty();) {
-      if (why != std::exchange(told, why)) {
-        if (aside) Write(aside->status_path(), aside->StatusJson(why));
-        if (!options_.metrics_file.empty()) {
-          Write(options_.metrics_file, ToPrometheusText({NotProtected(why)}));
-        }
+    std::optional<Aside> aside;
+    for (std::string told;;) {
+      std::string why = TRY(WhyAside(options_.guard.kubelet_directory));
+      if (why.empty()) {
+        auto started = StartGuard(again || told_aside_);
+        if (started) return std::optional<GuardStatus>();
+        if (options_.once || !CannotWrite(started.error())) return started.error();
+        why = started.error().message;
       }
+      if (why != std::exchange(told, why)) TRY(TellAside(why, aside));
       if (options_.once) return std::optional(GuardStatus{.not_protected = why});
-      if (!std::exchange(is_ready, true)) {
-        Tell("READY=1");
-        if (!std::exchange(told_aside_, true) && options_.aside) options_.aside(why);
-      }
-      epoll_event event{};
-      if (::epoll_wait(epoll_.get(), &event, 1, static_cast<int>(wait.count())) < 0 &&
-          errno != EINTR) {
-        return CallFailed("epoll_wait");
-      }
-      if (watchdog) Tell("WATCHDOG=1");
+      if (!std::exchange(told_aside_, true) && options_.aside) options_.aside(why);
+      Tell("READY=1");
+      TRY(WaitUntil(steady_clock::now() + std::min(MostWait(), kIdleTick)));
+      NotifyWatchdog();
       if (auto ends = TakeSignals()) {
         if (!*ends) return std::optional(GuardStatus{.not_protected = why});
         options_ = **std::move(ends);
       }
-      why = TRY(WhyAside(options_.guard.kubelet_directory));
     }
-    Log(LogLevel::kNotice, "nobody else decides any more what the kubelet finds");
-    return std::optional<GuardStatus>();
+  }
+
+  // A full disk, or one that is read-only.
+  bool CannotWrite(const Error& error) const {
+    if (error.code == ErrorCode::kDiskFull) return true;
+    return ::access(options_.guard.kubelet_directory.c_str(), W_OK) != 0 && errno == EROFS;
+  }
+
+  Result<void> TellAside(const std::string& why, std::optional<Aside>& aside) {
+    Log(LogLevel::kError, why + ": so no guard protects this kubelet");
+    if (!aside) {
+      auto begun = Aside::Begin(options_.guard);
+      if (!begun && begun.error().code == ErrorCode::kOwned) return begun.error();
+      if (begun) aside = *std::move(begun);
+      // A kubelet has to start, also where there is no place for the guard's status.
+      if (!begun) Log(LogLevel::kError, "it has no status: " + begun.error().ToString());
+    }
+    if (aside) Write(aside->status_path(), aside->StatusJson(why));
+    if (!options_.metrics_file.empty()) {
+      Write(options_.metrics_file, ToPrometheusText({NotProtected(why)}));
+    }
+    return {};
   }
 
   Result<void> MakeDescriptors() {
@@ -471,7 +264,6 @@ class Service {
   // end the guard.
   Result<void> StartGuard(bool again) {
     GuardOptions options = options_.guard;
-    log_ = options.log;
     commands_.set_command(options_.on_hole);
     options.on_hole = [this](const Hole& hole) { commands_.Run(hole); };
     options.hurry = [this] { return WantsToEnd(); };
@@ -545,126 +337,108 @@ class Service {
 
   // Runs until a signal. Returns what to start the guard anew with; nullopt: it ends.
   Result<std::optional<ServiceOptions>> Watch() {
-    TRY(Add(guard_->fd()));
     Stirring stirring(options_.guard.store.directory, guard_->kubelet_directory());
+    TRY(Add(guard_->fd()));
     if (stirring.is_whole()) TRY(Add(stirring.fd()));
-    bool stirs = true;
-    if (runtime_) {
-      list_.emplace(*runtime_);
-      TRY(Add(list_->fd()));
-    }
-    std::unique_ptr<cri::ImageEvents> events;
+    if (runtime_) TRY(Add(runtime_->fd()));
     const auto began = steady_clock::now();
-    auto listed = began;
-    auto compared = began;
-    auto ticked = began;
-    auto examined = began;
-    auto watched_events = began;
-    std::chrono::seconds watch_anew{0};
     auto looked = began;
+    auto ticked = began;
+    auto compared = began;
+    auto examined = began;
+    bool stirs = true;
     std::string kubelet_life = guard_->kubelet_life();
-    bool image_changed = false;
-    // A list that began before the runtime's events were watched may have missed some.
-    bool listed_since = false;
-    const auto watchdog = WatchdogInterval();
-    const milliseconds most =
-        watchdog
-            ? std::max(std::chrono::duration_cast<milliseconds>(*watchdog / 3), milliseconds(1))
-            : kIdleTick;
     for (;;) {
       const bool is_idle = stirring.is_whole() && !stirs && !checks_->runs();
-      const milliseconds tick = std::min(most, is_idle ? kIdleTick : kTick);
-      std::array<epoll_event, 8> ready{};
-      const bool wants_list = list_ && !list_->runs() && (guard_->wants_list() || image_changed);
-      const auto wait = std::min(wants_list ? std::min(Between(), tick) : tick, guard_->WaitsFor());
-      const int count =
-          ::epoll_wait(epoll_.get(), ready.data(), ready.size(), static_cast<int>(wait.count()));
-      if (count < 0 && errno != EINTR) return CallFailed("epoll_wait");
-      bool looks = false;
-      for (int i = 0; i < count; ++i) {
-        const int fd = ready[static_cast<std::size_t>(i)].data.fd;
-        // A list that shows nothing new stirs nothing.
-        stirs = stirs || !list_ || fd != list_->fd();
-        if (fd == stirring.fd()) {
-          stirring.Drain();
-          looks = true;
-        } else if (fd == signals_.get()) {
-          if (auto ends = TakeSignals()) return *std::move(ends);
-        } else if (fd == guard_->fd()) {
-          looks = true;
-        } else if (list_ && fd == list_->fd()) {
-          auto images = list_->Take();
-          // If the service is to end, the list is no longer needed.
-          if (WantsToEnd()) continue;
-          listed = steady_clock::now();
-          EndedPulls ended = images ? list_->EndedWith(*images) : EndedPulls();
-          auto taken = guard_->TakeList(list_->token(), std::move(images), std::move(ended));
-          if (!taken) {
-            return taken.error();
-          }
-        } else if (events && fd == events->fd()) {
-          events->Drain();
-          image_changed = true;
-        }
+      const auto tick = ticked + std::min(MostWait(), is_idle ? kIdleTick : kTick);
+      const auto ready = TRY(WaitUntil(std::min({tick, ListDue(), GuardDue()})));
+      if (ready.contains(signals_.get())) {
+        if (auto ends = TakeSignals()) return *std::move(ends);
       }
+      // A list that shows nothing new stirs nothing.
+      if (runtime_ && ready.contains(runtime_->fd())) TRY(TakeList());
+      if (ready.contains(stirring.fd())) stirring.Drain();
+      bool looks = ready.contains(guard_->fd()) || ready.contains(stirring.fd());
+      stirs = stirs || looks;
+
       const auto now = steady_clock::now();
-      if (now - ticked >= tick) {
+      if (now >= tick) {
         ticked = now;
-        stirs = false;
-        if (watchdog) Tell("WATCHDOG=1");
+        looks = true;
+        NotifyWatchdog();
         TakeChecks(milliseconds(0));
-        if (now - examined >= options_.examine_every) {
+        stirs = WriteStatus();
+        if (stirs && runtime_) runtime_->WantList();
+        // Only now the command line of a kubelet that began is known.
+        const bool is_another =
+            guard_->kubelet_life() != std::exchange(kubelet_life, guard_->kubelet_life());
+        if (is_another || now - examined >= kExamineEvery) {
           examined = now;
           checks_->Begin();
         }
-        if (WriteStatus()) stirs = image_changed = true;
-        // Only now the command line of a kubelet that began is known.
-        if (guard_->kubelet_life() != std::exchange(kubelet_life, guard_->kubelet_life())) {
-          examined = now - options_.examine_every;
-        }
       }
-      if (now - compared >= options_.compare_every || PlaceChanged()) {
+      if (now - compared >= kCompareEvery || PlaceChanged()) {
         compared = now;
         TRY(guard_->Compare());
-      } else if (looks || now - looked >= tick || guard_->IsTime()) {
+      } else if (looks || guard_->IsTime()) {
         // What comes together is looked at once; what comes alone at once: an intent may go again.
-        if (looks) std::this_thread::sleep_until(looked + kTogether);
+        std::this_thread::sleep_until(looked + kTogether);
         TRY(guard_->Again());
         looked = steady_clock::now();
       }
       if (guard_->lost_its_place()) return std::optional(options_);
-      if (!list_ || list_->runs()) continue;
-      const bool has_events = events && events->available();
-      if (!has_events && now - watched_events >= watch_anew &&
-          !runtime_->options().endpoint.empty()) {
-        watch_anew = std::clamp(watch_anew * 2, kWatchEventsAnew, kMaxWatchEventsAnew);
-        watched_events = now;
-        listed_since = false;
-        events = std::make_unique<cri::ImageEvents>(runtime_->options());
-        if (events->fd() >= 0) static_cast<void>(Add(events->fd()));
-      }
-      if (has_events && now - watched_events >= kMaxWatchEventsAnew) watch_anew = {};
-      const bool is_told = has_events && listed_since && !list_->awaits_pulls();
-      const auto every = is_told ? kListEvery * kWithEvents : kListEvery;
-      const bool wanted = (guard_->wants_list() || image_changed) && now - listed >= Between();
-      if (!wanted && now - listed < every) continue;
-      image_changed = false;
-      listed_since = has_events;
-      auto ends = guard_->EndsOfPulls();
-      auto token = TRY(guard_->BeginList());
-      list_->Begin(token, ends ? *std::move(ends) : std::vector<BootTime>());
+      TRY(BeginList());
     }
+  }
+
+  milliseconds MostWait() const {
+    return watchdog_
+               ? std::max(std::chrono::duration_cast<milliseconds>(*watchdog_ / 3), milliseconds(1))
+               : kIdleTick;
+  }
+  void NotifyWatchdog() const {
+    if (watchdog_) Tell("WATCHDOG=1");
+  }
+
+  // What is ready by then.
+  Result<std::set<int>> WaitUntil(steady_clock::time_point until) const {
+    const auto wait = std::chrono::ceil<milliseconds>(until - steady_clock::now());
+    std::array<epoll_event, 8> events{};
+    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
+                                   static_cast<int>(std::max(wait, milliseconds(0)).count()));
+    if (count < 0 && errno != EINTR) return CallFailed("epoll_wait");
+    std::set<int> ready;
+    for (int i = 0; i < count; ++i) ready.insert(events[static_cast<std::size_t>(i)].data.fd);
+    return ready;
+  }
+
+  steady_clock::time_point GuardDue() const { return steady_clock::now() + guard_->WaitsFor(); }
+  steady_clock::time_point ListDue() const {
+    if (!runtime_) return steady_clock::time_point::max();
+    return runtime_->Due(guard_->wants_list(), guard_->status().runtime_error.empty());
+  }
+
+  Result<void> TakeList() {
+    auto done = runtime_->Take();
+    // If the service is to end, the list is no longer needed.
+    if (!done || WantsToEnd()) return {};
+    return guard_->TakeList(done->token, std::move(done->list), std::move(done->ended));
+  }
+
+  Result<void> BeginList() {
+    if (!runtime_) return {};
+    runtime_->WatchEvents();
+    if (steady_clock::now() < ListDue()) return {};
+    auto ends = guard_->EndsOfPulls();
+    auto token = TRY(guard_->BeginList());
+    runtime_->Begin(token, ends ? *std::move(ends) : std::vector<BootTime>());
+    return {};
   }
 
   // Whether others may write the kubelet's files by now, or no longer.
   bool PlaceChanged() const {
     const auto why = WhyNotProtected(guard_->kubelet_directory());
     return why && *why != guard_->status().not_protected;
-  }
-
-  milliseconds Between() const {
-    // A runtime that does not answer is asked less often.
-    return guard_->status().runtime_error.empty() ? kMinBetweenLists : milliseconds(2000);
   }
 
   // On a full disk a guard that has ended could not start again, and without a guard no kubelet
@@ -763,17 +537,16 @@ class Service {
   }
 
   ServiceOptions options_;
+  const std::optional<std::chrono::microseconds> watchdog_ = WatchdogInterval();
   internal::Fd signals_;
   internal::Fd epoll_;
   std::function<void(LogLevel, const std::string&)> log_;
   HoleCommand commands_;
-  std::optional<Asked> runtime_;
+  std::optional<RuntimeLists> runtime_;
   std::unique_ptr<Guard> guard_;
   std::optional<BackgroundChecks> checks_;
   NodeCredentialsSeen credentials_;
   std::atomic<bool> ends_ = false;
-  // It may wait for a runtime that hangs: after the guard has ended.
-  std::optional<BackgroundList> list_;
   bool told_waiting_ = false;
   bool told_aside_ = false;
   GuardStatus written_status_;

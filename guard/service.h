@@ -30,7 +30,6 @@ struct ServiceOptions {
   // nullopt: no runtime is asked.
   std::optional<cri::ClientOptions> runtime;
   std::chrono::seconds wait_runtime{30};
-  std::chrono::seconds compare_every{300};
   // A shell command for each hole, with WAYBILL_HOLE and WAYBILL_IMAGE. Empty: none.
   std::string on_hole;
   // For node_exporter's textfile collector. Empty: none.
@@ -38,7 +37,6 @@ struct ServiceOptions {
   // Looks at the node, at the start and then now and then, on a thread of its own; `cancelled`:
   // whether nobody waits for it any more. Missing: nobody looks.
   std::function<Examined(const std::function<bool()>& cancelled)> examine;
-  std::chrono::seconds examine_every{3600};
   // Only the phase before the kubelet starts.
   bool once = false;
   // Called when the kubelet may start.
@@ -49,7 +47,8 @@ struct ServiceOptions {
   std::function<Result<ServiceOptions>()> again;
 };
 
-// While others decide what a kubelet finds, the guard stands aside (aside.h); then it starts.
+// While others decide what a kubelet finds, or nothing can be written, the guard stands aside
+// (aside.h); then it starts.
 //
 // Until SIGTERM or SIGINT; SIGHUP ends the guard in order and starts it anew, with what `again`
 // says then. Blocks these signals and SIGCHLD in the calling thread. Returns what the guard counted

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -68,10 +67,9 @@ ImageEvents::~ImageEvents() {
   if (thread_.joinable()) thread_.join();
 }
 
-void ImageEvents::Drain() {
-  std::uint64_t count = 0;
-  while (::read(fd(), &count, sizeof(count)) < 0 && errno == EINTR) {
-  }
+bool ImageEvents::Drain() {
+  eventfd_t count = 0;
+  return ::eventfd_read(fd(), &count) == 0;
 }
 
 }  // namespace waybill::cri

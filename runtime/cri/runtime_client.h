@@ -81,7 +81,8 @@ class ImageEvents {
   // if the runtime has no such service. -1: no descriptor was left.
   int fd() const { return fd_.get(); }
   // Makes fd() unreadable until the next event.
-  void Drain();
+  // Returns whether there was one.
+  bool Drain();
   // Whether the stream works, as far as is known: a runtime without the service says so some time
   // later. Once false it stays false; watch anew.
   bool available() const { return available_; }

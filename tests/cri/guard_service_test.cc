@@ -945,6 +945,42 @@ BOOST_AUTO_TEST_CASE(a_kubelet_directory_that_can_not_be_written) {
   BOOST_TEST(node.Tenant(1) == "a");
 }
 
+// Where a kubelet without a guard starts, one with a guard starts, too.
+BOOST_AUTO_TEST_CASE(a_guard_that_can_write_nothing_is_ready_and_protects_nothing) {
+  if (!IsRoot()) return;
+  const std::vector<std::pair<std::string, std::string>> ways = {
+      {"mount --bind . . && mount -o remount,bind,ro \"$PWD\"",
+       "mount -o remount,bind,rw \"$PWD\""},
+      {"mount -t tmpfs -o size=8k,mode=0700 tmpfs . && cd \"$PWD\" && "
+       "! cat /dev/zero >filler 2>/dev/null",
+       "mount -o remount,size=8m \"$PWD\""}};
+  for (const auto& [breaks, mends] : ways) {
+    Node node;
+    node.List({1});
+    Strings arguments = {node.kubelet().string(), breaks, mends, (node / "out").string(),
+                         node.store()};
+    for (const std::string& argument : node.Arguments()) arguments.push_back(argument);
+    const auto result = InMounts(R"(
+cd "$1" && eval "$2" && cd "$1" || exit 99
+mends=$3 out=$4 store=$5
+shift 5
+until_true() { for i in $(seq 300); do "$@" && return; sleep 0.1; done; echo "never: $*"; }
+"$@" >"$out" & guard=$!
+until_true grep -q ready "$out" 2>/dev/null
+cat "$out"
+eval "$mends"
+until_true test -e image_manager/pulled/sha256-waybill-guard
+kill $guard
+wait $guard
+echo "exit $?"
+)",
+                                 arguments);
+    BOOST_TEST_INFO(result.out << result.err);
+    BOOST_TEST(result.out.starts_with("no protection: cannot "));
+    BOOST_TEST(result.out.ends_with("\nready\nexit 0\n"));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_kubelet_directory_that_is_full) {
   if (!IsRoot()) return;
   Node node;
