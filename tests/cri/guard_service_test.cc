@@ -969,15 +969,14 @@ until_true() { for i in $(seq 300); do "$@" && return; sleep 0.1; done; echo "ne
 until_true grep -q ready "$out" 2>/dev/null
 cat "$out"
 eval "$mends"
-until_true test -e image_manager/pulled/sha256-waybill-guard
+until_true test -e image_manager/waybill-guard/status.json
 kill $guard
 wait $guard
 echo "exit $?"
 )",
                                  arguments);
-    BOOST_TEST_INFO(result.out << result.err);
-    BOOST_TEST(result.out.starts_with("no protection: cannot "));
-    BOOST_TEST(result.out.ends_with("\nready\nexit 0\n"));
+    BOOST_TEST(result.out.starts_with("no protection: cannot "), result.out << result.err);
+    BOOST_TEST(result.out.ends_with("\nready\nexit 0\n"), result.out << result.err);
   }
 }
 
