@@ -8,24 +8,25 @@
 #include <optional>
 #include <string>
 
+#include "guard/life.h"
 #include "store/base/files.h"
 #include "store/for_the_guard.h"
 
 namespace waybill::guard {
 
-// Everything that was found in a guard's life. Not thread-safe.
+// What looks at the node showed in the life of one kubelet: another one has other flags, and pulls
+// of the one before are over. Not thread-safe.
 class NodeCredentialsSeen {
  public:
-  // What a look showed that began at that time, in nanoseconds since 1970.
-  void Add(const NodeCredentials& found, std::int64_t began);
-  // Whether anything was found yet; since then it is known.
-  bool is_known() const { return is_known_; }
-  // Whether the node certainly had none since is_known: each look showed none, and no file that may
-  // have some was changed since the last one.
-  bool HadNone(const std::string& image) const;
+  // A look that began at that time, in nanoseconds since 1970, while this kubelet ran, and ended
+  // while it still did.
+  void Add(const NodeCredentials& found, const RunningKubelet& kubelet, std::int64_t began);
+  // Whether the node certainly had none since the kubelet of that life began: each look showed
+  // none, and no file that may have some was changed since.
+  bool HadNone(const std::string& image, const std::string& kubelet_life) const;
 
  private:
-  bool is_known_ = false;
+  std::string life_;
   NodeCredentials had_;  // in all looks
   // As the last look left them; nullopt: the file was not there.
   std::map<std::string, std::optional<internal::ChangeLook>> files_;

@@ -69,9 +69,10 @@ class BackgroundChecks {
   BackgroundChecks(const BackgroundChecks&) = delete;
   BackgroundChecks& operator=(const BackgroundChecks&) = delete;
 
-  // Unless one runs.
-  void Begin() {
-    if (!examine_ || results_.valid()) return;
+  // While none runs. `kubelet`: the one that runs now.
+  void Begin(std::optional<RunningKubelet> kubelet) {
+    if (!examine_) return;
+    kubelet_ = std::move(kubelet);
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
     began_ = std::int64_t{now.tv_sec} * kNanosecondsPerSecond + now.tv_nsec;
@@ -79,8 +80,9 @@ class BackgroundChecks {
                           [this] { return examine_([this] { return cancelled_.load(); }); });
   }
   bool runs() const { return results_.valid(); }
-  // When, in nanoseconds since 1970.
+  // When the look began, in nanoseconds since 1970, and which kubelet ran then.
   std::int64_t began() const { return began_; }
+  const std::optional<RunningKubelet>& kubelet() const { return kubelet_; }
   // What was found, if that is known within `wait`; once.
   std::optional<Examined> Take(milliseconds wait) {
     if (!results_.valid() || results_.wait_for(wait) != std::future_status::ready) {
@@ -94,6 +96,7 @@ class BackgroundChecks {
   std::atomic<bool> cancelled_ = false;
   // Its destructor waits.
   std::future<Examined> results_;
+  std::optional<RunningKubelet> kubelet_;
   std::int64_t began_ = 0;
 };
 
@@ -269,7 +272,7 @@ class Service {
     options.hurry = [this] { return WantsToEnd(); };
     credentials_ = NodeCredentialsSeen();
     options.node_had_none = [this](const std::string& image) {
-      return credentials_.HadNone(image);
+      return guard_ && credentials_.HadNone(image, guard_->kubelet_life());
     };
     if (again) options.needs_runtime = false;
     const auto until = steady_clock::now() + (again ? milliseconds(0) : options_.wait_runtime);
@@ -298,7 +301,8 @@ class Service {
     }
     WriteStatus();
     checks_.emplace(options_.examine);
-    checks_->Begin();
+    wants_checks_ = true;
+    BeginChecks();
     if (TakeChecks(kWaitForChecks)) WriteStatus();
     GiveMemoryBack();
     Tell("READY=1");
@@ -306,10 +310,23 @@ class Service {
     return {};
   }
 
+  std::optional<RunningKubelet> KubeletNow() const {
+    return options_.guard.kubelet ? options_.guard.kubelet() : std::nullopt;
+  }
+
+  void BeginChecks() {
+    if (!wants_checks_ || checks_->runs()) return;
+    wants_checks_ = false;
+    checks_->Begin(KubeletNow());
+  }
+
   bool TakeChecks(milliseconds wait) {
     auto results = checks_->Take(wait);
     if (!results) return false;
-    credentials_.Add(results->credentials, checks_->began());
+    const auto kubelet = KubeletNow();
+    if (kubelet && checks_->kubelet() && kubelet->life == checks_->kubelet()->life) {
+      credentials_.Add(results->credentials, *kubelet, checks_->began());
+    }
     guard_->TakeChecks(std::move(results->checks));
     GiveMemoryBack();
     return true;
@@ -349,7 +366,7 @@ class Service {
     bool stirs = true;
     std::string kubelet_life = guard_->kubelet_life();
     for (;;) {
-      const bool is_idle = stirring.is_whole() && !stirs && !checks_->runs();
+      const bool is_idle = stirring.is_whole() && !stirs && !checks_->runs() && !wants_checks_;
       const auto tick = ticked + std::min(MostWait(), is_idle ? kIdleTick : kTick);
       const auto ready = TRY(WaitUntil(std::min({tick, ListDue(), GuardDue()})));
       if (ready.contains(signals_.get())) {
@@ -369,12 +386,9 @@ class Service {
         TakeChecks(milliseconds(0));
         stirs = WriteStatus();
         if (stirs && runtime_) runtime_->WantList();
-        // Only now the command line of a kubelet that began is known.
-        const bool is_another =
-            guard_->kubelet_life() != std::exchange(kubelet_life, guard_->kubelet_life());
-        if (is_another || now - examined >= kExamineEvery) {
+        if (now - examined >= kExamineEvery) {
           examined = now;
-          checks_->Begin();
+          wants_checks_ = true;
         }
       }
       if (now - compared >= kCompareEvery || PlaceChanged()) {
@@ -387,6 +401,11 @@ class Service {
         looked = steady_clock::now();
       }
       if (guard_->lost_its_place()) return std::optional(options_);
+      // Only now the command line of a kubelet that began is known.
+      if (guard_->kubelet_life() != std::exchange(kubelet_life, guard_->kubelet_life())) {
+        wants_checks_ = true;
+      }
+      BeginChecks();
       TRY(BeginList());
     }
   }
@@ -545,6 +564,7 @@ class Service {
   std::optional<RuntimeLists> runtime_;
   std::unique_ptr<Guard> guard_;
   std::optional<BackgroundChecks> checks_;
+  bool wants_checks_ = false;
   NodeCredentialsSeen credentials_;
   std::atomic<bool> ends_ = false;
   bool told_waiting_ = false;
