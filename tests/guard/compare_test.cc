@@ -287,6 +287,13 @@ BOOST_AUTO_TEST_CASE(what_came_unseen_counts_if_a_kubelet_can_have_written_it) {
   scene.Node().folders = "others";
   scene.File({"a", "b"}, Form::kKubelets, kThen - 1);  // an older copy
   BOOST_TEST(ProvesNothing(scene));
+  scene.File({"a", "b"}, Form::kKubelets, kThen + 1);  // older than what was taken over
+  FileRow& row = scene.Row({"a"});
+  row.content = internal::Sha256Digest{1};
+  row.time = kThen + 2;
+  BOOST_TEST(ProvesNothing(scene));
+  row.gone = true;  // a kubelet's collector took that
+  BOOST_TEST(Proves(scene, {"a", "b"}));
 }
 
 // A list may close an image in the second in which a kubelet proves it.
@@ -376,6 +383,55 @@ BOOST_AUTO_TEST_CASE(nothing_new_counts_in_a_folder_that_others_may_write) {
   BOOST_TEST(ProvesNothing(scene));
 }
 
+// R25
+BOOST_AUTO_TEST_CASE(waybills_own_word_stays_where_others_may_write) {
+  Scene scene;
+  scene.Lists();
+  scene.look.wide = "others may write in it";
+  scene.InStore({}, {});
+  scene.File({}, Form::kClosing);
+  BOOST_TEST(scene.Play().acts.empty());
+  scene.content.images.clear();
+  scene.InStore({"a"}, {"a"});
+  scene.Row({"a"});
+  scene.File({"a"}, Form::kOwn);
+  BOOST_TEST(scene.Play().acts.empty());
+  scene.File({"a", "b"}, Form::kOwn);
+  BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kPlanted, {"a"}));
+}
+
+// R14
+BOOST_AUTO_TEST_CASE(a_kubelet_begins_anew_with_an_image_that_was_gone) {
+  Scene scene;
+  scene.Runs();
+  scene.InStore({"a"}, {"a"}).absent = 1;
+  scene.Row({});
+  scene.File({"b"});
+  BOOST_TEST(Proves(scene, {"b"}));
+}
+
+// R13, K9
+BOOST_AUTO_TEST_CASE(what_a_kubelet_may_have_read_of_a_damaged_file_is_noted) {
+  Scene scene;
+  scene.Judges();
+  SeenFile& file = scene.File({"a"});
+  file.planted = "others may write it";
+  BOOST_TEST((scene.Rows().FindRecord(kFile)->may_have == ItemsFor({"a"})));
+  BOOST_TEST(!scene.Rows().node.read_unknown);
+  BOOST_TEST(!scene.Tells<NoteUnrecordedPeriod>());
+  file.what = SeenFile::What::kUnreadable;
+  BOOST_TEST(scene.Rows().node.read_unknown);
+  scene.list.front().id = "sha256:" + std::string(64, '2');
+  BOOST_TEST(scene.Tells<NoteUnrecordedPeriod>());  // nobody knows of which image it is
+}
+
+// K7
+BOOST_AUTO_TEST_CASE(a_record_that_is_gone_is_noted) {
+  Scene scene;
+  scene.Row({"a"});
+  BOOST_TEST(scene.Rows().FindRecord(kFile)->gone);
+}
+
 // R16
 BOOST_AUTO_TEST_CASE(what_came_and_went_unread_leaves_an_unknown_memory) {
   Scene scene;
@@ -428,6 +484,41 @@ BOOST_AUTO_TEST_CASE(an_intent_is_a_pull_of_the_kubelet_that_wrote_it) {
   BOOST_TEST(!ends());
   scene.context.life = "2";
   BOOST_TEST(ends());
+}
+
+// I4, I5
+BOOST_AUTO_TEST_CASE(an_intent_that_can_not_be_read_is_a_pull_that_nobody_saw_end) {
+  Scene scene;
+  scene.Runs();
+  scene.look.written[{KubeletFolder::kPulling, kIntent}] = 1;  // it came and went
+  BOOST_TEST(scene.Tells<NoteUnrecordedPeriod>());
+  scene.Lists();  // which names it
+  BOOST_TEST(scene.Tells<PullOfUnknownEnd>()->image == kImage);
+  BOOST_TEST(!scene.Tells<NoteUnrecordedPeriod>());
+  scene.look.written.clear();
+  SeenFile& file = scene.Intent();
+  file.what = SeenFile::What::kUnreadable;
+  BOOST_TEST(scene.Tells<PullOfUnknownEnd>()->image == kImage);
+  scene.list.clear();
+  BOOST_TEST(scene.Tells<NoteUnrecordedPeriod>());
+  BOOST_TEST(scene.IntentAfter()->inode == file.inode);  // it is told once
+  file.what = SeenFile::What::kIntent;
+  file.about = kFile;
+  BOOST_TEST(scene.Tells<PullOfUnknownEnd>()->image == kImage);
+}
+
+// I7, I13
+BOOST_AUTO_TEST_CASE(a_pull_that_only_its_file_or_only_the_store_knows_has_an_unknown_end) {
+  Scene scene;
+  scene.Intent(Form::kOwn);
+  BOOST_TEST(!scene.Tells<PullOfUnknownEnd>());
+  scene.context.lost = true;
+  BOOST_TEST(scene.Tells<PullOfUnknownEnd>());
+  scene.content.pulls = {{.id = {9}, .image = kImage, .state = PullState::kRunning}};
+  BOOST_TEST(!scene.Tells<PullOfUnknownEnd>());
+  BOOST_TEST(scene.Tells<EndPull>()->pull == 9U);  // its row is lost
+  scene.IntentRow(1);
+  BOOST_TEST(!scene.Tells<EndPull>());
 }
 
 // A file that others may write hides behind no format and no link, and nobody's memory is known who
