@@ -13,7 +13,7 @@
 #include "bindings/cli/kubelet_config.h"
 #include "guard/opening.h"
 #include "guard/session.h"
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "runtime/cri/containerd.h"
 #include "runtime/cri/runtime_client.h"
 #include "runtime/files/documents.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "guard/moment.h"
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 
 namespace waybill::guard {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "guard/record_files.h"
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/described.h"
 #include "store/base/files.h"
 #include "store/base/json_value.h"

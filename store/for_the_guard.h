@@ -14,10 +14,10 @@
 #ifndef WAYBILL_STORE_FOR_THE_GUARD_H_
 #define WAYBILL_STORE_FOR_THE_GUARD_H_
 
-#include "migrations/kubelet/kubelet_file.h"
-#include "migrations/kubelet/kubelet_places.h"
-#include "migrations/kubelet/userns_file.h"
-#include "migrations/kubelet/what_it_must_find.h"
+#include "migrations/kubelet_files/kubelet_file.h"
+#include "migrations/kubelet_files/kubelet_places.h"
+#include "migrations/kubelet_files/userns_file.h"
+#include "migrations/kubelet_files/what_it_must_find.h"
 #include "runtime/files/node_credentials.h"
 #include "store/images/gap.h"
 #include "store/images/kubelet_file_row.h"

@@ -8,7 +8,7 @@
 
 #include "bench/kubelet_folder.h"
 #include "bench/scratch.h"
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "waybill/values.h"
 
 namespace waybill::bench {

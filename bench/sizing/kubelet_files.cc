@@ -9,7 +9,7 @@
 
 #include "bench/measure.h"
 #include "bench/scratch.h"
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/image_name.h"
 #include "store/base/options.h"
 #include "waybill/limits.h"

@@ -8,7 +8,7 @@
 #include "bench/disk_calls.h"
 #include "bench/measure.h"
 #include "bench/scratch.h"
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/options.h"
 #include "store/calls/node_store.h"
 #include "waybill/values.h"

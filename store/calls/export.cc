@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "migrations/kubelet/kubelet_export.h"
+#include "migrations/kubelet_files/kubelet_export.h"
 #include "store/base/try.h"
 #include "store/calls/do.h"
 #include "store/calls/impl.h"

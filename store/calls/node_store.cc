@@ -8,7 +8,7 @@
 #include <chrono>
 #include <utility>
 
-#include "migrations/kubelet/kubelet_directory.h"
+#include "migrations/kubelet_files/kubelet_directory.h"
 #include "migrations/steps/migrate.h"
 #include "store/base/empty_list.h"
 #include "store/base/files.h"

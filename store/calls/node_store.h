@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "migrations/kubelet/what_it_must_find.h"
+#include "migrations/kubelet_files/what_it_must_find.h"
 #include "store/base/function_ref.h"
 #include "store/base/metrics.h"
 #include "store/base/options.h"

@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/userns_file.h"
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "migrations/kubelet/kubelet_directory.h"
+#include "migrations/kubelet_files/kubelet_directory.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
 #include "store/calls/do.h"

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_export.h"
+#include "migrations/kubelet_files/kubelet_export.h"
 #include "tests/crash/recorder.h"
 #include "tests/crash/stage.h"
 #include "tests/support/damage.h"

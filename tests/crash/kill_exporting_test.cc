@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_export.h"
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/kubelet_export.h"
+#include "migrations/kubelet_files/userns_file.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/draw.h"
 #include "tests/support/forked_child.h"

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <set>
 
-#include "migrations/kubelet/kubelet_records.h"
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/kubelet_records.h"
+#include "migrations/kubelet_files/userns_file.h"
 #include "store/base/options.h"
 #include "tests/support/damage.h"
 #include "tests/support/kubelet_dir.h"

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_file.h"
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_file.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/files.h"
 #include "store/base/options.h"
 #include "tests/cri/fake_runtime.h"

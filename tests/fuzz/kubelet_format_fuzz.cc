@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "migrations/kubelet/kubelet_records.h"
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/kubelet_records.h"
+#include "migrations/kubelet_files/userns_file.h"
 #include "runtime/files/documents.h"
 #include "store/base/timestamp.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/sha256.h"
 #include "tests/support/store_fixture.h"
 

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_file.h"
-#include "migrations/kubelet/kubelet_records.h"
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/kubelet_file.h"
+#include "migrations/kubelet_files/kubelet_records.h"
+#include "migrations/kubelet_files/userns_file.h"
 #include "store/base/hex.h"
 #include "store/base/options.h"
 #include "store/base/sha256.h"

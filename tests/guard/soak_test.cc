@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "guard/guard.h"
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "tests/support/draw.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "runtime/files/documents.h"
 #include "store/base/image_name.h"
 #include "store/base/options.h"

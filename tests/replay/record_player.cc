@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/options.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/image_name.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/image_name.h"
 #include "store/base/options.h"
 #include "tests/support/kubelet_dir.h"

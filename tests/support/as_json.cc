@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/metrics.h"
 #include "store/base/options.h"
 #include "store/base/words.h"

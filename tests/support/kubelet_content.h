@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_export.h"
-#include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet_files/kubelet_export.h"
+#include "migrations/kubelet_files/kubelet_file.h"
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/options.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/kubelet_dir.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/options.h"
 #include "store/opening/witness.h"
 #include "tests/support/inspect_path.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/image_spellings.h"
 #include "store/maintenance.h"
 #include "tests/support/expect_error.h"

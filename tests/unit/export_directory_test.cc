@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_export.h"
-#include "migrations/kubelet/kubelet_records.h"
-#include "migrations/kubelet/userns_export.h"
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/kubelet_export.h"
+#include "migrations/kubelet_files/kubelet_records.h"
+#include "migrations/kubelet_files/userns_export.h"
+#include "migrations/kubelet_files/userns_file.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"
 #include "tests/support/kubelet_content.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/options.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"

@@ -1,6 +1,6 @@
 // Going back to a kubelet.
 
-#include "migrations/kubelet/kubelet_export.h"
+#include "migrations/kubelet_files/kubelet_export.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/image_spellings.h"
 #include "store/base/options.h"
 #include "tests/support/draw.h"

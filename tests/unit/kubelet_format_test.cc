@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/kubelet_records.h"
+#include "migrations/kubelet_files/userns_file.h"
 #include "runtime/files/documents.h"
 #include "store/base/base64.h"
 #include "store/base/options.h"

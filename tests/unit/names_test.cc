@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/kubelet_records.h"
+#include "migrations/kubelet_files/userns_file.h"
 #include "runtime/files/documents.h"
 #include "store/base/image_name.h"
 #include "store/base/image_spellings.h"

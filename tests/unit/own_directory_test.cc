@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet_files/kubelet_file.h"
 #include "store/base/files.h"
 #include "store/base/options.h"
 #include "store/calls/streaming_store.h"

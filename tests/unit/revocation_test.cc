@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/options.h"
 #include "store/disk/clocks.h"
 #include "tests/support/draw.h"

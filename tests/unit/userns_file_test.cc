@@ -1,6 +1,6 @@
 // A kubelet's file of ID mappings: what is accepted, and what a refused file blocks.
 
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/userns_file.h"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

@@ -54,7 +54,7 @@ type closedFiles struct {
 }
 
 // guardsClosingLine begins a record that a guard left only to close its image (kClosingLine in
-// migrations/kubelet/kubelet_file.h).
+// migrations/kubelet_files/kubelet_file.h).
 const guardsClosingLine = "waybill guard closes this image. No kubelet can read this, so none remembers it.\n"
 
 // ownMark stands behind the final line end of what waybill writes (kOwnMark in the same file): nobody
@@ -138,7 +138,7 @@ func about(name string, content []byte) (file closedFile, ours bool) {
 var errPlanted = errors.New("somebody else may have written it")
 
 // isPlanted says whether a file is anything but a regular one that nobody but root and this process'
-// user can have written (WhyPlanted in migrations/kubelet/kubelet_places.h).
+// user can have written (WhyPlanted in migrations/kubelet_files/kubelet_places.h).
 func isPlanted(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !ok || stat.Nlink > 1 || stat.Uid != 0 && int(stat.Uid) != os.Geteuid()

@@ -1,4 +1,4 @@
-#include "migrations/kubelet/export_manifest.h"
+#include "migrations/kubelet_files/export_manifest.h"
 
 #include "store/base/files.h"
 #include "store/base/hex.h"

@@ -5,8 +5,8 @@
 //                                                the folders, and before them
 //   image_manager/before-export-<time>[-n]/…     export.tmp afterwards, or one left by a crash
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_STAGED_FOLDERS_H_
-#define WAYBILL_MIGRATIONS_KUBELET_STAGED_FOLDERS_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_STAGED_FOLDERS_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_STAGED_FOLDERS_H_
 
 #include <filesystem>
 #include <memory>
@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet/export_manifest.h"
-#include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet_files/export_manifest.h"
+#include "migrations/kubelet_files/kubelet_file.h"
 #include "store/base/files.h"
 #include "store/base/sha256.h"
 #include "waybill/result.h"
@@ -75,4 +75,4 @@ class StagedFolders {
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_STAGED_FOLDERS_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_STAGED_FOLDERS_H_

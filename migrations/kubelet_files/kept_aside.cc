@@ -1,4 +1,4 @@
-#include "migrations/kubelet/kept_aside.h"
+#include "migrations/kubelet_files/kept_aside.h"
 
 #include <sys/stat.h>
 

@@ -2,8 +2,8 @@
 // case, a wrong kind, version or type, broken JSON or text after it is kInvalidArgument. The error
 // names the field. A document beyond the bounds in limits.h is kLimitExceeded. Pure, thread-safe.
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_KUBELET_RECORDS_H_
-#define WAYBILL_MIGRATIONS_KUBELET_KUBELET_RECORDS_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_RECORDS_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_RECORDS_H_
 
 #include <string>
 #include <string_view>
@@ -42,4 +42,4 @@ std::string EncodePreloadedRecord(const ImagePreloadedRecord& record,
 
 }  // namespace waybill
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_KUBELET_RECORDS_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_RECORDS_H_

@@ -1,7 +1,7 @@
 // Reads and judges one file of a kubelet directory. Writes nothing.
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_KUBELET_FILE_H_
-#define WAYBILL_MIGRATIONS_KUBELET_KUBELET_FILE_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_FILE_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_FILE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -104,4 +104,4 @@ Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_KUBELET_FILE_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_FILE_H_

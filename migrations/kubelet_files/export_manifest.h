@@ -5,15 +5,15 @@
 //   pulled/sha256-… <SHA-256 of content and time of change>     a line for each file
 //   <SHA-256 of what precedes>
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_EXPORT_MANIFEST_H_
-#define WAYBILL_MIGRATIONS_KUBELET_EXPORT_MANIFEST_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_EXPORT_MANIFEST_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_EXPORT_MANIFEST_H_
 
 #include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet_files/kubelet_file.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -40,4 +40,4 @@ class ExportManifest {
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_EXPORT_MANIFEST_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_EXPORT_MANIFEST_H_

@@ -1,8 +1,8 @@
 // Imports a kubelet's files under <kubelet-dir>/image_manager/ (migrations/README.md, "Taking over
 // a kubelet directory", says what becomes of each).
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_KUBELET_DIRECTORY_H_
-#define WAYBILL_MIGRATIONS_KUBELET_KUBELET_DIRECTORY_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_DIRECTORY_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_DIRECTORY_H_
 
 #include <filesystem>
 #include <vector>
@@ -58,4 +58,4 @@ Result<std::vector<ImagePulledRecord>> SyncAndReadRecords(const std::filesystem:
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_KUBELET_DIRECTORY_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_DIRECTORY_H_

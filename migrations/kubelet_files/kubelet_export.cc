@@ -6,7 +6,7 @@
 // second is for decoders that ignore unknown fields: they would read a record of another ref, which
 // the kubelet treats as no record.
 
-#include "migrations/kubelet/kubelet_export.h"
+#include "migrations/kubelet_files/kubelet_export.h"
 
 #include <algorithm>
 #include <map>
@@ -15,11 +15,11 @@
 #include <utility>
 #include <variant>
 
-#include "migrations/kubelet/kubelet_file.h"
-#include "migrations/kubelet/kubelet_records.h"
-#include "migrations/kubelet/staged_folders.h"
-#include "migrations/kubelet/userns_export.h"
-#include "migrations/kubelet/what_it_must_find.h"
+#include "migrations/kubelet_files/kubelet_file.h"
+#include "migrations/kubelet_files/kubelet_records.h"
+#include "migrations/kubelet_files/staged_folders.h"
+#include "migrations/kubelet_files/userns_export.h"
+#include "migrations/kubelet_files/what_it_must_find.h"
 #include "store/base/empty_list.h"
 #include "store/base/go_json.h"
 #include "store/base/hex.h"

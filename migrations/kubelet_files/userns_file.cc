@@ -1,4 +1,4 @@
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/userns_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "migrations/kubelet/kubelet_places.h"
+#include "migrations/kubelet_files/kubelet_places.h"
 #include "store/base/described.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"

@@ -1,14 +1,14 @@
 // Goes back to a kubelet without waybill: writes its own files (migrations/README.md, "Going
 // back", says what becomes of each thing in a store).
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_KUBELET_EXPORT_H_
-#define WAYBILL_MIGRATIONS_KUBELET_KUBELET_EXPORT_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_EXPORT_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_EXPORT_H_
 
 #include <string>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_file.h"
-#include "migrations/kubelet/what_it_must_find.h"
+#include "migrations/kubelet_files/kubelet_file.h"
+#include "migrations/kubelet_files/what_it_must_find.h"
 #include "waybill/calls.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
@@ -38,4 +38,4 @@ Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_KUBELET_EXPORT_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_EXPORT_H_

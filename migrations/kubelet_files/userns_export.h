@@ -4,8 +4,8 @@
 //   pods/<pod-uid>/userns.tmp                        being written
 //   pods/<pod-uid>/userns.before-export-<time>[-n]   the earlier file, if its content differed
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_USERNS_EXPORT_H_
-#define WAYBILL_MIGRATIONS_KUBELET_USERNS_EXPORT_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_USERNS_EXPORT_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_USERNS_EXPORT_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -58,4 +58,4 @@ class UsernsExport {
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_USERNS_EXPORT_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_USERNS_EXPORT_H_

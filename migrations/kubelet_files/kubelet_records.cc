@@ -26,7 +26,7 @@
 // things: apiVersion, and an entry without secrets has "kubernetesSecrets":null. (v1.33 does not
 // know kubernetesServiceAccounts and refuses a record that has some.)
 
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,8 +1,8 @@
 // Whether a kubelet's files may be believed: whether nobody but root and the user of this process,
 // who is the kubelet's, can have written them.
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_KUBELET_PLACES_H_
-#define WAYBILL_MIGRATIONS_KUBELET_KUBELET_PLACES_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_PLACES_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_PLACES_H_
 
 #include <sys/stat.h>
 
@@ -41,4 +41,4 @@ Result<KubeletPlace> FindPlace(const std::filesystem::path& named);
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_KUBELET_PLACES_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_PLACES_H_

@@ -1,4 +1,4 @@
-#include "migrations/kubelet/userns_export.h"
+#include "migrations/kubelet_files/userns_export.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,8 +9,8 @@
 #include <map>
 #include <string_view>
 
-#include "migrations/kubelet/kept_aside.h"
-#include "migrations/kubelet/userns_file.h"
+#include "migrations/kubelet_files/kept_aside.h"
+#include "migrations/kubelet_files/userns_file.h"
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"

@@ -14,8 +14,8 @@
 //                                                 image, which that would close, unless a kubelet
 //                                                 keeps it itself
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_WHAT_IT_MUST_FIND_H_
-#define WAYBILL_MIGRATIONS_KUBELET_WHAT_IT_MUST_FIND_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_WHAT_IT_MUST_FIND_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_WHAT_IT_MUST_FIND_H_
 
 #include <chrono>
 #include <map>
@@ -116,4 +116,4 @@ MustFind WhatItMustFind(const StoreContent& content, const KnownImages& images,
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_WHAT_IT_MUST_FIND_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_WHAT_IT_MUST_FIND_H_

@@ -1,4 +1,4 @@
-#include "migrations/kubelet/what_it_must_find.h"
+#include "migrations/kubelet_files/what_it_must_find.h"
 
 #include <algorithm>
 #include <utility>

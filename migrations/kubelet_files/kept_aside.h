@@ -1,7 +1,7 @@
 // The names under which an export keeps the earlier files, and for how long.
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_KEPT_ASIDE_H_
-#define WAYBILL_MIGRATIONS_KUBELET_KEPT_ASIDE_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_KEPT_ASIDE_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_KEPT_ASIDE_H_
 
 #include <filesystem>
 #include <string_view>
@@ -23,4 +23,4 @@ std::vector<std::filesystem::path> TooOldAside(const std::filesystem::path& dire
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_KEPT_ASIDE_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_KEPT_ASIDE_H_

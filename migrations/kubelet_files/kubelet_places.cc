@@ -1,4 +1,4 @@
-#include "migrations/kubelet/kubelet_places.h"
+#include "migrations/kubelet_files/kubelet_places.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet_files/kubelet_file.h"
 
 #include <sys/stat.h>
 
@@ -6,8 +6,8 @@
 #include <new>
 #include <utility>
 
-#include "migrations/kubelet/kubelet_places.h"
-#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/kubelet_files/kubelet_places.h"
+#include "migrations/kubelet_files/kubelet_records.h"
 #include "store/base/files.h"
 #include "store/base/hex.h"
 #include "store/base/options.h"

@@ -7,8 +7,8 @@
 // is refused: a repeated key in an object (also in another case), invalid UTF-8, a missing hostId
 // or length. No accepted file is read differently than Go reads it.
 
-#ifndef WAYBILL_MIGRATIONS_KUBELET_USERNS_FILE_H_
-#define WAYBILL_MIGRATIONS_KUBELET_USERNS_FILE_H_
+#ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_USERNS_FILE_H_
+#define WAYBILL_MIGRATIONS_KUBELET_FILES_USERNS_FILE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -43,4 +43,4 @@ Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& p
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_MIGRATIONS_KUBELET_USERNS_FILE_H_
+#endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_USERNS_FILE_H_

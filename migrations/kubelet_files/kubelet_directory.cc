@@ -1,4 +1,4 @@
-#include "migrations/kubelet/kubelet_directory.h"
+#include "migrations/kubelet_files/kubelet_directory.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include "migrations/kubelet/export_manifest.h"
-#include "migrations/kubelet/kubelet_file.h"
-#include "migrations/kubelet/kubelet_places.h"
+#include "migrations/kubelet_files/export_manifest.h"
+#include "migrations/kubelet_files/kubelet_file.h"
+#include "migrations/kubelet_files/kubelet_places.h"
 #include "store/base/files.h"
 #include "store/base/image_name.h"
 #include "store/base/image_spellings.h"

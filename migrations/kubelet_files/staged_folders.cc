@@ -1,4 +1,4 @@
-#include "migrations/kubelet/staged_folders.h"
+#include "migrations/kubelet_files/staged_folders.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <iterator>
 
-#include "migrations/kubelet/kept_aside.h"
+#include "migrations/kubelet_files/kept_aside.h"
 #include "store/base/try.h"
 
 namespace waybill::internal {
