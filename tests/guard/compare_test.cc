@@ -98,6 +98,11 @@ class Scene {
     row.since = since;
     return row;
   }
+  // Of the same repository.
+  void AnotherPull() {
+    files_.intents[internal::RecordNameOf("r.example/a/app:v2")] = {.image = "r.example/a/app:v2",
+                                                                    .since = 1};
+  }
   internal::KubeletNode& Node() { return files_.node; }
   // What the store has of the image.
   internal::ImageRow& InStore(const Tenants& proven, const Tenants& counting) {
@@ -160,6 +165,13 @@ class Scene {
            put->record.credential_mapping.empty();
   }
   bool LosesSight() { return !Rows().node.began_seen && files_.node.began_seen; }
+  // What a list settles whose token was drawn then.
+  std::optional<EndPull> Settles(std::int64_t drawn) {
+    known_.emplace(content, list);
+    const Compared settled = SettleProven(files_, *known_, drawn);
+    if (settled.calls.empty()) return std::nullopt;
+    return std::get<EndPull>(settled.calls.front());
+  }
   const FileRow* IntentAfter() { return Rows().FindIntent(kIntent); }
   const Act* Acts() {
     Play();
@@ -398,6 +410,11 @@ BOOST_AUTO_TEST_CASE(waybills_own_word_stays_where_others_may_write) {
   BOOST_TEST(scene.Play().acts.empty());
   scene.File({"a", "b"}, Form::kOwn);
   BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kPlanted, {"a"}));
+  // What closes is nobody's plant, whichever image it is of.
+  scene.content.images.clear();
+  scene.list.clear();
+  scene.File({}, Form::kClosing);
+  BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kForm));
 }
 
 // R14
@@ -550,6 +567,89 @@ BOOST_AUTO_TEST_CASE(evidence_is_judged_by_the_memory_of_its_writer) {
   BOOST_TEST(Proves(scene, {"a", "b"}));
 }
 
+// K1, K2, K8
+BOOST_AUTO_TEST_CASE(another_kubelet_has_what_its_files_say_in_memory) {
+  Scene scene;
+  scene.Runs();
+  scene.InStore({"a"}, {"a"});
+  scene.context.life = "2";
+  const auto row = [&]() -> FileRow& {
+    scene.File({"a"});
+    FileRow& taken = scene.Taken();
+    taken.may_have = ItemsFor({"a", "b"});
+    return taken;
+  };
+  const auto has = [&](const Tenants& tenants) {
+    return scene.Rows().FindRecord(kFile)->may_have == ItemsFor(tenants);
+  };
+  row();
+  BOOST_TEST(has({"a"}));
+  row().changing = true;
+  BOOST_TEST(has({"a", "b"}));
+  row().changing = false;
+  scene.Row({"a", "b"}).content = internal::Sha256Digest{1};  // it changed since
+  BOOST_TEST(has({"a", "b"}));
+  row().changing = false;
+  scene.look.pulled.clear();  // it went since
+  BOOST_TEST(has({"a", "b"}));
+  row().gone = true;  // long ago
+  scene.look.pulled.clear();
+  BOOST_TEST(has({"a"}));  // which is put back
+  // It may only not have been found for a moment.
+  row().gone = false;
+  scene.Node().last_life = "2";
+  BOOST_TEST(has({"a", "b"}));
+  scene.Node().last_life = "1";
+  scene.content.images.clear();
+  scene.look.pulled[kFile].about = kIntent;  // it keeps that by the ref in it
+  BOOST_TEST((scene.Rows().FindRecord(kIntent)->may_have == ItemsFor({"a"})));
+}
+
+BOOST_AUTO_TEST_CASE(what_another_kubelet_may_have_read_is_unknown_if_nobody_can_parse_it) {
+  Scene scene;
+  scene.Runs();
+  scene.context.life = "2";
+  scene.File({"a"});
+  BOOST_TEST(!scene.Rows().node.read_unknown);
+  scene.look.pulled[kFile].what = SeenFile::What::kUnreadable;
+  scene.look.pulled[kFile].digest = {};
+  BOOST_TEST(scene.Rows().node.read_unknown);
+}
+
+// S1
+BOOST_AUTO_TEST_CASE(a_pull_that_proved_a_record_brought_its_image_if_the_list_has_that) {
+  Scene scene;
+  scene.Runs();
+  scene.context.now = 5;
+  scene.content.pulls = {{.id = {9}, .image = kImage, .state = PullState::kRunning}};
+  FileRow& row = scene.IntentRow(1);
+  row.proven_ref = kRef;
+  row.several = true;
+  BOOST_TEST(scene.Tells<EndPull>()->pull == 9U);
+  row.several = false;
+  BOOST_TEST(!scene.Tells<EndPull>());  // the next list tells
+  BOOST_TEST(scene.IntentAfter()->ended == 5);
+  row.since = 0;
+  row.ended = 5;
+  BOOST_TEST(!scene.Settles(5));  // it may have been made before the pull ended
+  BOOST_TEST((scene.Settles(6)->outcome == PullOutcome::kUnknown));
+  scene.Lists();
+  BOOST_TEST((scene.Settles(5)->outcome == PullOutcome::kPulled));
+  BOOST_TEST(scene.Settles(5)->image_ref == kRef);
+  scene.AnotherPull();  // which may have brought it
+  BOOST_TEST(!scene.Settles(5));
+  BOOST_TEST((scene.Settles(6)->outcome == PullOutcome::kUnknown));
+}
+
+// D6
+BOOST_AUTO_TEST_CASE(a_directory_that_was_used_may_have_pulls_of_anything) {
+  Scene scene;
+  scene.context.first = scene.look.was_used = true;
+  BOOST_TEST(scene.Tells<PullOfAnything>());
+  scene.Node().took_over = true;
+  BOOST_TEST(!scene.Tells<PullOfAnything>());
+}
+
 // D2, K4
 BOOST_AUTO_TEST_CASE(a_full_queue_is_an_unrecorded_period_and_an_unknown_memory) {
   Scene scene;
@@ -597,6 +697,8 @@ BOOST_AUTO_TEST_CASE(the_record_of_a_preloaded_image_goes_if_no_kubelet_goes_by_
   row.pulled = internal::PulledPart{.entries = RecordOf({"a"}).credential_mapping};
   BOOST_TEST(scene.Play().acts.empty());
   BOOST_TEST(scene.Play().waiting.contains(kRef));
+  scene.File({}, Form::kClosing);
+  BOOST_TEST(scene.Does(Act::What::kRemove, Act::Why::kPreloaded));
 }
 
 // F10, F11, F12
@@ -615,6 +717,65 @@ BOOST_AUTO_TEST_CASE(the_record_of_an_image_that_is_away_stays_with_what_counts)
   BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kForm));
   scene.context.had_list = false;
   BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kForm));
+}
+
+// F2, F13, K3
+BOOST_AUTO_TEST_CASE(what_nobody_can_parse_goes_once_it_is_noted) {
+  Scene scene;
+  SeenFile& file = scene.File({"a"});
+  file.what = SeenFile::What::kUnreadable;
+  file.planted = "others may write it";
+  FileRow& row = scene.Row({});
+  row.refused = file.digest;
+  row.refused_planted = true;
+  BOOST_TEST(scene.Play().acts.empty());
+  scene.context.no_list_comes = true;
+  BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kPlanted));
+  BOOST_TEST(scene.Acts()->content == internal::kClosingLine);  // of whatever image it is
+  BOOST_TEST(scene.Rows().node.read_unknown);
+  scene.Lists();
+  scene.InStore({"a"}, {"a"});
+  BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kPlanted, {"a"}));
+}
+
+// F12
+BOOST_AUTO_TEST_CASE(before_a_list_nobody_knows_which_image_is_away) {
+  Scene scene;
+  scene.InStore({"a", "b"}, {"b"}).absent = 1;
+  scene.File({"a", "b"});
+  scene.Taken();
+  BOOST_TEST(scene.Play().acts.empty());
+}
+
+// G2, G4
+BOOST_AUTO_TEST_CASE(an_intent_is_there_while_its_pull_may_bring_something) {
+  Scene scene;
+  scene.Runs();
+  SeenFile& file = scene.Intent();
+  scene.IntentRow(0);
+  scene.content.pulls = {{.id = {9}, .image = kImage, .state = PullState::kUnknown}};
+  BOOST_TEST(scene.Play().acts.empty());
+  file.planted = "others may write it";
+  BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kIntent));
+  scene.content.pulls.clear();
+  file.planted.clear();
+  BOOST_TEST(scene.Play().acts.empty());  // a kubelet's own
+  scene.Intent(Form::kOwn);
+  BOOST_TEST(scene.Does(Act::What::kRemove, Act::Why::kNoIntent));
+}
+
+// K6
+BOOST_AUTO_TEST_CASE(what_waybill_puts_back_is_no_longer_gone) {
+  Scene scene;
+  scene.Lists();
+  scene.InStore({"a"}, {"a"});
+  FileRow& row = scene.Row({});
+  row.content = internal::Sha256Digest{1};
+  row.gone = true;
+  const FileRow after = *scene.Rows().FindRecord(kFile);
+  BOOST_TEST(!after.gone);
+  BOOST_TEST(!after.content);
+  BOOST_TEST((after.may_have == ItemsFor({"a"})));
 }
 
 // K3, K6, K8
