@@ -5,16 +5,9 @@
 
 #include <limits>
 
+#include "store/base/ascii.h"
+
 namespace waybill::internal {
-namespace {
-
-bool InAlphabet(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
-         c == '/';
-}
-
-}  // namespace
-
 void Wipe(std::string& text) {
   // The whole buffer: a string that was cut keeps its tail there.
   text.resize(text.capacity());
@@ -37,7 +30,7 @@ bool DecodeBase64(std::string_view encoded, Base64Padding padding, WipedString& 
     if (c == '\r' || c == '\n') continue;
     if (c == '=') {
       if (++pads > 2) return false;
-    } else if (pads != 0 || !InAlphabet(c)) {
+    } else if (pads != 0 || !IsMadeOf({&c, 1}, "+/")) {
       return false;
     }
     clean.text += c;

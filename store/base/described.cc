@@ -45,9 +45,7 @@ std::string WordsOf(const Type& type) {
 
 // Whether a message may repeat the name of an unknown member.
 bool MayBeNamed(std::string_view key) {
-  return !key.empty() && key.size() <= 32 &&
-         key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-             std::string_view::npos;
+  return !key.empty() && key.size() <= 32 && IsMadeOf(key, "_");
 }
 
 bool IsGo(Strangers strangers) { return strangers >= Strangers::kGo; }

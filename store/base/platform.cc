@@ -19,6 +19,7 @@
 #include <array>
 #include <cstddef>
 
+#include "store/base/ascii.h"
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "waybill/limits.h"
@@ -26,14 +27,6 @@
 
 namespace waybill {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 void NormaliseArchitecture(std::string& architecture, std::string& variant) {
   if (architecture == "i386") {
@@ -59,20 +52,16 @@ void NormaliseArchitecture(std::string& architecture, std::string& variant) {
 }
 
 bool IsPart(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxPlatformFieldBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '.' || c == '_' || c == '-';
-         });
+  return !text.empty() && text.size() <= kMaxPlatformFieldBytes && internal::IsMadeOf(text, "._-");
 }
 
 }  // namespace
 
 Platform NormalisePlatform(Platform platform) {
-  platform.os = Lower(platform.os);
+  platform.os = internal::ToLower(platform.os);
   if (platform.os == "macos") platform.os = "darwin";
-  platform.architecture = Lower(platform.architecture);
-  platform.variant = Lower(platform.variant);
+  platform.architecture = internal::ToLower(platform.architecture);
+  platform.variant = internal::ToLower(platform.variant);
   NormaliseArchitecture(platform.architecture, platform.variant);
   auto& features = platform.os_features;
   std::sort(features.begin(), features.end());

@@ -1,7 +1,6 @@
 #include "store/base/quote.h"
 
-#include <algorithm>
-
+#include "store/base/ascii.h"
 #include "store/base/go_json.h"
 
 namespace waybill::internal {
@@ -35,10 +34,7 @@ std::string QuoteForMessage(std::string_view text) {
 }
 
 std::string ShownPodUid(std::string_view pod_uid) {
-  const bool harmless = !pod_uid.empty() && std::all_of(pod_uid.begin(), pod_uid.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  });
+  const bool harmless = !pod_uid.empty() && IsMadeOf(pod_uid, "-_.");
   return harmless ? std::string(pod_uid) : QuoteForMessage(pod_uid);
 }
 

@@ -23,14 +23,14 @@
 namespace waybill {
 namespace {
 
-using internal::IsDigit, internal::QuoteForMessage, internal::ToLower;
+using internal::IsDigit, internal::IsLetter, internal::IsMadeOf, internal::QuoteForMessage,
+    internal::ToLower;
 using Answer = CheckStreamUrl::Answer;
 
 constexpr std::size_t kMaxHostNameBytes = 253;
 constexpr std::string_view kUrl = "the streaming server's URL";
 constexpr std::string_view kLocation = "the location of the redirect";
 
-bool IsLetter(char c) { return ToLower(c) >= 'a' && ToLower(c) <= 'z'; }
 bool IsHexDigit(char c) { return IsDigit(c) || (ToLower(c) >= 'a' && ToLower(c) <= 'f'); }
 bool Has(std::string_view text, char c) { return text.find(c) != std::string_view::npos; }
 bool AreDigits(std::string_view text) {
@@ -90,10 +90,7 @@ bool EndsInNumber(std::string_view host) {
 
 bool IsHostName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxHostNameBytes && name.front() != '.' &&
-         name.find("..") == std::string_view::npos && !EndsInNumber(name) &&
-         std::ranges::all_of(name, [](char c) {
-           return IsLetter(c) || IsDigit(c) || c == '-' || c == '_' || c == '.';
-         });
+         name.find("..") == std::string_view::npos && !EndsInNumber(name) && IsMadeOf(name, "-_.");
 }
 
 // What is wrong with the policy; empty: nothing.
@@ -131,9 +128,7 @@ Parts TakeApart(std::string_view text) {
   Parts parts;
   const std::size_t colon = text.find_first_of(":/?#");
   if (colon != std::string_view::npos && colon > 0 && text[colon] == ':' && IsLetter(text[0]) &&
-      std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(colon), [](char c) {
-        return IsLetter(c) || IsDigit(c) || c == '+' || c == '-' || c == '.';
-      })) {
+      IsMadeOf(text.substr(0, colon), "+-.")) {
     parts.scheme = text.substr(0, colon);
     text.remove_prefix(colon + 1);
   }
@@ -178,7 +173,7 @@ std::string Resolve(const Parts& base, std::string_view location) {
 bool HasOnly(std::string_view part, std::string_view more) {
   for (std::size_t at = 0; at < part.size(); ++at) {
     const char c = part[at];
-    if (IsLetter(c) || IsDigit(c) || Has("-._~!$&'()*+,;=", c) || Has(more, c)) continue;
+    if (IsMadeOf({&c, 1}, "-._~!$&'()*+,;=") || Has(more, c)) continue;
     if (c != '%' || part.size() - at < 3 || !IsHexDigit(part[at + 1]) ||
         !IsHexDigit(part[at + 2])) {
       return false;

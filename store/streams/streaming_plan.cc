@@ -27,11 +27,6 @@ constexpr std::string_view kPflag = "pflag v1.0.5 flag.go";
 constexpr std::string_view kGateSource = "component-base v0.18.0 featuregate/feature_gate.go";
 constexpr std::string_view kNewGateSource = "component-base v0.36.3 featuregate/feature_gate.go";
 
-bool IsIn(char c, std::string_view text) { return text.find(c) != std::string_view::npos; }
-bool IsLetterOrDigit(char c) {
-  return internal::IsDigit(c) || (ToLower(c) >= 'a' && ToLower(c) <= 'z');
-}
-
 // --- Reading -------------------------------------------------------------------------------------
 
 // What Go's strconv.ParseBool accepts.
@@ -62,15 +57,13 @@ std::string_view KnownName(std::string_view written) {
 }
 
 // Flags are written with dashes, gates are not.
-bool IsFlag(std::string_view name) { return IsIn('-', name); }
+bool IsFlag(std::string_view name) { return name.find('-') != std::string_view::npos; }
 
 // A setting as it was written, for StreamFinding::setting.
 std::string Shown(std::string_view text) {
-  const auto harmless = [](char c) { return IsLetterOrDigit(c) || IsIn(c, "-_=.,:/+"); };
-  return !text.empty() && text.size() <= internal::kMaxQuotedBytes &&
-                 std::ranges::all_of(text, harmless)
-             ? std::string(text)
-             : QuoteForMessage(text);
+  const bool harmless = !text.empty() && text.size() <= internal::kMaxQuotedBytes &&
+                        internal::IsMadeOf(text, "-_=.,:/+");
+  return harmless ? std::string(text) : QuoteForMessage(text);
 }
 
 std::string NotABool(std::string_view value) {
@@ -378,9 +371,8 @@ Result<std::uint32_t> ParseKubernetesRelease(std::string_view text) {
     numbers.push_back(number);
   }
   // What builds append: "-rc.1", "+k3s1", and the bare "+" of a minor version.
-  const auto is_tail = [](char c) { return IsLetterOrDigit(c) || IsIn(c, "-+."); };
   const bool ends =
-      rest.empty() || ((rest[0] == '-' || rest[0] == '+') && std::ranges::all_of(rest, is_tail));
+      rest.empty() || ((rest[0] == '-' || rest[0] == '+') && internal::IsMadeOf(rest, "-+."));
   if (numbers.size() < 2 || !ends) return no_version;
   if (numbers[0] == 1 && numbers[1] >= kOldestStreamingRelease) return numbers[1];
   return NotKnown(std::to_string(numbers[0]) + "." + std::to_string(numbers[1]));
