@@ -1,5 +1,6 @@
 #include "store/base/names.h"
 
+#include <algorithm>
 #include <string>
 
 #include "store/base/caught.h"
@@ -7,17 +8,20 @@
 
 namespace waybill::internal {
 
+std::string WordsOf(std::span<const EnumName> names) {
+  std::string words;
+  for (const EnumName& one : names) (words += words.empty() ? "" : ", ") += one.name;
+  return words;
+}
+
 Result<std::uint8_t> NumberOf(std::string_view name, std::string_view what,
                               std::span<const EnumName> names) {
   return Guarded([&]() -> Result<std::uint8_t> {
-    std::string known;
-    for (const EnumName& one : names) {
-      if (one.name == name) return one.value;
-      (known += known.empty() ? "" : ", ") += one.name;
-    }
+    const auto known = std::ranges::find(names, name, &EnumName::name);
+    if (known != names.end()) return known->value;
     return Error{ErrorCode::kInvalidArgument,
                  "there is no " + std::string(what) + " " + QuoteForMessage(name),
-                 "write one of " + known};
+                 "write one of " + WordsOf(names)};
   });
 }
 

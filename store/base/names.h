@@ -3,11 +3,11 @@
 #ifndef WAYBILL_STORE_BASE_NAMES_H_
 #define WAYBILL_STORE_BASE_NAMES_H_
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -33,20 +33,28 @@ constexpr auto Names(const std::pair<E, std::string_view> (&names)[kCount]) {
 template <typename E>
 inline constexpr auto kWords = NamesOf(E{});
 
-// False: no enumerator has this number; a later version may know it.
+// nullptr: no enumerator has this number; a later version may know it.
+constexpr const EnumName* NameOf(std::uint8_t value, std::span<const EnumName> names) {
+  for (const EnumName& one : names) {
+    if (one.value == value) return &one;
+  }
+  return nullptr;
+}
+// "unknown" for such a number.
+constexpr std::string_view WordOf(std::uint8_t value, std::span<const EnumName> names) {
+  const EnumName* const name = NameOf(value, names);
+  return name == nullptr ? "unknown" : name->name;
+}
+// "strict, kubelet"
+std::string WordsOf(std::span<const EnumName> names);
+
 template <typename E>
 constexpr bool HasWord(E value) {
-  return std::any_of(kWords<E>.begin(), kWords<E>.end(), [value](const EnumName& one) {
-    return one.value == static_cast<std::uint8_t>(value);
-  });
+  return NameOf(static_cast<std::uint8_t>(value), kWords<E>) != nullptr;
 }
-// "unknown" where HasWord is false.
 template <typename E>
 constexpr std::string_view WordOf(E value) {
-  for (const EnumName& one : kWords<E>) {
-    if (one.value == static_cast<std::uint8_t>(value)) return one.name;
-  }
-  return "unknown";
+  return WordOf(static_cast<std::uint8_t>(value), kWords<E>);
 }
 
 // kInvalidArgument: not one of `names`. The message calls it a `what`, and the hint lists them all.
@@ -57,14 +65,6 @@ Result<E> FromWord(std::string_view name, std::string_view what) {
   auto number = NumberOf(name, what, kWords<E>);
   if (!number) return std::move(number).error();
   return static_cast<E>(*number);
-}
-
-// The names stand under their numbers.
-template <typename Enum, std::size_t kCount>
-constexpr std::string_view NameIn(const std::string_view (&names)[kCount], Enum value,
-                                  std::string_view otherwise = {}) {
-  const auto number = static_cast<std::size_t>(value);
-  return number < kCount ? names[number] : otherwise;
 }
 
 }  // namespace waybill::internal

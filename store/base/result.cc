@@ -1,19 +1,12 @@
 #include "waybill/result.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "store/base/names.h"
 
 namespace waybill {
 
 namespace {
 
-struct HintWords {
-  Hint hint;
-  std::string_view words;
-};
-constexpr HintWords kHints[] = {
+constexpr auto kHints = internal::Names<Hint>({
     {Hint::kRecover, "open the store as its owner, which recovers it"},
     {Hint::kVerify,
      "call Verify; if it finds damage, open the store as its owner, which recovers it"},
@@ -47,46 +40,40 @@ constexpr HintWords kHints[] = {
     {Hint::kReplaceWitness,
      "name another path; if the file was the loss marker of a lost store, remove it and open "
      "with unrecorded and the runtime's images"},
-};
-static_assert(std::size(kHints) == static_cast<std::size_t>(kLastHint));
+});
+static_assert(kHints.size() == static_cast<std::size_t>(kLastHint));
+
+constexpr auto kCodes =
+    internal::Names<ErrorCode>({{ErrorCode::kInvalidArgument, "invalidArgument"},
+                                {ErrorCode::kLimitExceeded, "limitExceeded"},
+                                {ErrorCode::kNotFound, "notFound"},
+                                {ErrorCode::kDamaged, "damaged"},
+                                {ErrorCode::kOwned, "owned"},
+                                {ErrorCode::kNewerSchema, "newerSchema"},
+                                {ErrorCode::kOlderSchema, "olderSchema"},
+                                {ErrorCode::kUnsafePath, "unsafePath"},
+                                {ErrorCode::kStoreFull, "storeFull"},
+                                {ErrorCode::kDiskFull, "diskFull"},
+                                {ErrorCode::kIo, "io"},
+                                {ErrorCode::kConflict, "conflict"},
+                                {ErrorCode::kNotOwner, "notOwner"},
+                                {ErrorCode::kInterrupted, "interrupted"},
+                                {ErrorCode::kOutcomeUnknown, "outcomeUnknown"},
+                                {ErrorCode::kCredentialsUnavailable, "credentialsUnavailable"},
+                                {ErrorCode::kUnavailable, "unavailable"},
+                                {ErrorCode::kClosed, "closed"},
+                                {ErrorCode::kOutOfMemory, "outOfMemory"},
+                                {ErrorCode::kInternal, "internal"}});
 
 }  // namespace
 
 std::string_view ErrorCodeName(ErrorCode code) {
-  constexpr std::string_view kNames[] = {"unknown",
-                                         "invalidArgument",
-                                         "limitExceeded",
-                                         "notFound",
-                                         "damaged",
-                                         "owned",
-                                         "newerSchema",
-                                         "olderSchema",
-                                         "unsafePath",
-                                         "storeFull",
-                                         "diskFull",
-                                         "io",
-                                         "conflict",
-                                         "notOwner",
-                                         "interrupted",
-                                         "outcomeUnknown",
-                                         "credentialsUnavailable",
-                                         "unavailable"};
-  switch (code) {
-    case ErrorCode::kClosed:
-      return "closed";
-    case ErrorCode::kOutOfMemory:
-      return "outOfMemory";
-    case ErrorCode::kInternal:
-      return "internal";
-    default:
-      return internal::NameIn(kNames, code, "unknown");
-  }
+  return internal::WordOf(static_cast<std::uint8_t>(code), kCodes);
 }
 
 std::string_view HintText(Hint hint) {
-  const auto* const at = std::find_if(std::begin(kHints), std::end(kHints),
-                                      [&](const HintWords& one) { return one.hint == hint; });
-  return at == std::end(kHints) ? std::string_view() : at->words;
+  const auto* const words = internal::NameOf(static_cast<std::uint8_t>(hint), kHints);
+  return words == nullptr ? std::string_view() : words->name;
 }
 
 std::string Error::ToString() const {
