@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <span>
 #include <utility>
 
@@ -73,13 +72,6 @@ Result<std::string> CallOneOf(std::initializer_list<std::span<const Entry<Store>
   });
 }
 
-template <typename C>
-void DescribeCall(std::map<std::string, std::string>& types, std::string& methods) {
-  methods += "method " + std::string(internal::TypeName<C>()) +
-             internal::Described(internal::TypeOf<C>(), types) + " -> " +
-             internal::Described(internal::TypeOf<typename C::Answer>(), types) + "\n\n";
-}
-
 }  // namespace
 
 Result<std::string> CallJson(NodeStore& store, std::string_view name, std::string_view parameters,
@@ -105,20 +97,5 @@ bool IsServed(std::string_view name) {
 }
 
 bool OnlyReads(std::string_view name) { return Find<NodeStore>(kReading, name) != nullptr; }
-
-std::string DescribedInterface() {
-  std::map<std::string, std::string> types;
-  std::string methods;
-#define WAYBILL_DESCRIBE(C) DescribeCall<C>(types, methods);
-  WAYBILL_READING_CALLS(WAYBILL_DESCRIBE)
-  WAYBILL_CHANGING_CALLS(WAYBILL_DESCRIBE)
-  WAYBILL_UNSERVED_CALLS(WAYBILL_DESCRIBE)
-  WAYBILL_LIBRARY_CALLS(WAYBILL_DESCRIBE)
-  WAYBILL_STREAM_CALLS(WAYBILL_DESCRIBE)
-#undef WAYBILL_DESCRIBE
-  std::string text;
-  for (const auto& [name, type] : types) text += "type " + name + " " + type + "\n\n";
-  return text + methods;
-}
 
 }  // namespace waybill::door

@@ -28,10 +28,6 @@ Result<std::string> CallLibraryJson(std::string_view name, std::string_view para
 bool IsServed(std::string_view name);
 bool OnlyReads(std::string_view name);
 
-// All calls and types as the descriptions have them, in varlink's words but without comments: for
-// the comparison with dev.waybill.varlink.
-std::string DescribedInterface();
-
 // The parameters of a call. kInvalidArgument: they are not; nothing was changed.
 template <typename C>
 Result<C> ParametersOf(std::string_view parameters) {

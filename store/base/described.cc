@@ -30,19 +30,6 @@ auto WithNumber(const Type& type, const F& do_it) {
   }
 }
 
-std::string_view WordOf(const Type& type, std::uint8_t number) {
-  for (const auto& [value, name] : type.names) {
-    if (value == number) return name;
-  }
-  return "unknown";
-}
-
-std::string WordsOf(const Type& type) {
-  std::string words;
-  for (const auto& [value, name] : type.names) (words += words.empty() ? "" : ", ") += name;
-  return words;
-}
-
 // Whether a message may repeat the name of an unknown member.
 bool MayBeNamed(std::string_view key) {
   return !key.empty() && key.size() <= 32 && IsMadeOf(key, "_");
@@ -83,7 +70,7 @@ void Write(JsonWriter& to, const Type& type, const void* at) {
     case Kind::kJson:
       return to.Raw(static_cast<const JsonText*>(at)->text);
     case Kind::kEnum:
-      return to.String(WordOf(type, *static_cast<const std::uint8_t*>(at)));
+      return to.String(WordOf(*static_cast<const std::uint8_t*>(at), type.names));
     case Kind::kWhole:
       return WithNumber(type, [&](auto number) {
         std::memcpy(&number, at, sizeof(number));
@@ -248,14 +235,14 @@ bool Read(JsonReader& from, const Type& type, void* at, Strangers strangers, con
       return from.Skip(static_cast<JsonText*>(at)->text);
     case Kind::kEnum:
       if (!from.String(text)) return false;
-      for (const auto& [value, name] : type.names) {
-        if (name != text) continue;
-        *static_cast<std::uint8_t*>(at) = value;
+      if (const auto known = std::ranges::find(type.names, text, &EnumName::name);
+          known != type.names.end()) {
+        *static_cast<std::uint8_t*>(at) = known->value;
         return true;
       }
       if (strangers == Strangers::kSkip) return true;
       if (!IsGo(strangers)) return from.FailAtToken("it has no such value");
-      return from.FailAtToken("expected one of " + WordsOf(type));
+      return from.FailAtToken("expected one of " + WordsOf(type.names));
     case Kind::kWhole:
       return WithNumber(type, [&](auto number) {
         if (!from.Number(number)) return false;
@@ -275,35 +262,6 @@ bool Read(JsonReader& from, const Type& type, void* at, Strangers strangers, con
       return ReadStruct(from, type, at, strangers);
   }
   return false;
-}
-
-std::string Spelled(const Type& type, std::map<std::string, std::string>& types) {
-  switch (type.kind) {
-    case Kind::kBool:
-      return "bool";
-    case Kind::kWhole:
-      return "int";
-    case Kind::kReal:
-      return "float";
-    case Kind::kString:
-    case Kind::kText:
-      return "string";
-    case Kind::kJson:
-      return "object";
-    case Kind::kOptional:
-      return "?" + Spelled(*type.inner, types);
-    case Kind::kList:
-      return "[]" + Spelled(*type.inner, types);
-    case Kind::kMap:
-      return "[string]" + Spelled(*type.inner, types);
-    case Kind::kEnum:
-    case Kind::kStruct:
-      break;
-  }
-  std::string name(type.name);
-  const std::string text = Described(type, types);
-  const auto& known = types.try_emplace(name, text).first->second;
-  return known == text ? name : name + " (another type has this name)";
 }
 
 }  // namespace
@@ -372,17 +330,6 @@ Error Inside(std::string_view path, Error error) {
 std::string PathIn(std::string_view list, std::size_t index, std::string_view member) {
   std::string path = std::string(list) + "[" + std::to_string(index) + "]";
   return member.empty() ? path : path.append(".").append(member);
-}
-
-std::string Described(const Type& type, std::map<std::string, std::string>& types) {
-  if (type.kind == Kind::kEnum) return "(" + WordsOf(type) + ")";
-  std::string text;
-  for (const Type::Member& member : type.members) {
-    const std::string inner = Spelled(*member.type, types);
-    ((text += text.empty() ? "\n  " : ",\n  ") += member.name) += ": ";
-    text += member.required || inner[0] == '?' ? inner : "?" + inner;
-  }
-  return "(" + text + (text.empty() ? ")" : "\n)");
 }
 
 void EachField(const Type& type, const void* value, bool all,

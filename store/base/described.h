@@ -37,7 +37,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -279,8 +278,6 @@ void AppendJson(std::string& to, const Type& type, const void* value);
 // Empty: it was read. Otherwise what is wrong; then only a part was read. Members that the text
 // leaves out keep what `value` has.
 std::string ReadJson(std::string_view text, const Type& type, void* value, Strangers strangers);
-// "(\n  examined: int,\n …)", in the words of varlink. `types` gets each type that it is made of.
-std::string Described(const Type& type, std::map<std::string, std::string>& types);
 // The members of a struct and their JSON, in order. Without `all`, those that are written.
 void EachField(const Type& type, const void* value, bool all,
                FunctionRef<void(std::string_view name, std::string_view json)> take);
