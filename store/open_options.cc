@@ -22,8 +22,7 @@ struct TestParameters {
   std::int64_t boot_ns = 0;
 };
 
-template <typename V>
-void Describe(V& v, const TestParameters& x) {
+void Describe(auto& v, const TestParameters& x) {
   v.Optional("manualClock", x.manual_clock);
   v.Optional("unixNs", x.unix_ns);
   v.Optional("bootNs", x.boot_ns);
@@ -34,8 +33,7 @@ struct OpenParameters {
   TestParameters test;
 };
 
-template <typename V>
-void Describe(V& v, const OpenParameters& x) {
+void Describe(auto& v, const OpenParameters& x) {
   v.Optional("kubeletDirectory", x.options.kubelet_directory);
   v.Optional("images", x.options.images);
   v.Optional("runtimes", x.options.runtimes);
@@ -57,8 +55,7 @@ struct StreamParameters {
   TestParameters test;
 };
 
-template <typename V>
-void Describe(V& v, const StreamParameters& x) {
+void Describe(auto& v, const StreamParameters& x) {
   v.Optional("keepsTokens", x.options.keeps_tokens);
   v.Optional("continues", x.options.continues);
   v.Optional("timeToLiveMs", x.options.time_to_live_ms);

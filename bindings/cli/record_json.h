@@ -17,13 +17,11 @@
 namespace waybill {
 
 // What only the command shows.
-template <typename V>
-void Describe(V& v, const ImagePullIntent& x) {
+void Describe(auto& v, const ImagePullIntent& x) {
   v("image", x.image);
   v.Optional("runtimeHandler", x.runtime_handler);
 }
-template <typename V>
-void Describe(V& v, const ImagePreloadedRecord& x) {
+void Describe(auto& v, const ImagePreloadedRecord& x) {
   v("imageRef", x.image_ref);
   v.Optional("updated", x.last_updated);
   v("names", x.observed_images);

@@ -1,7 +1,6 @@
-// What a described struct can do: be written as JSON, be read from it, and tell its type.
+// What a described struct can do: be written as JSON, be read from it, and tell its members.
 //
-//   template <typename V>
-//   void Describe(V& v, const PruneReport& x) {
+//   void Describe(auto& v, const PruneReport& x) {
 //     v("examined", x.examined);         // must be there, and is always written
 //     v.Optional("dryRun", x.dry_run);   // may be left out, and is if it has its default
 //     v.Flat(x.counts);                  // the members of x.counts, as if they were its own

@@ -8,19 +8,16 @@
 
 namespace waybill {
 
-template <typename V>
-void Describe(V&, const Nothing&) {}
+void Describe(auto&, const Nothing&) {}
 
-template <typename V>
-void Describe(V& v, const PullDecision& x) {
+void Describe(auto& v, const PullDecision& x) {
   v("pull", x.pull);
   v("result", x.result);
   v("reason", x.reason);
   v("why", x.why);
 }
 
-template <typename V>
-void Describe(V& v, const MustPull& x) {
+void Describe(auto& v, const MustPull& x) {
   v("image", x.image);
   v.Optional("imageRef", x.image_ref);
   v.Optional("runtimeHandler", x.runtime_handler);
@@ -28,20 +25,17 @@ void Describe(V& v, const MustPull& x) {
   v("serviceAccount", x.service_account);
 }
 
-template <typename V>
-void Describe(V& v, const EnsureImage& x) {
+void Describe(auto& v, const EnsureImage& x) {
   v("pullPolicy", x.pull_policy);
   v.Flat(x.question);
 }
-template <typename V>
-void Describe(V& v, const EnsureImage::Answer& x) {
+void Describe(auto& v, const EnsureImage::Answer& x) {
   v("action", x.action);
   v("message", x.message);
   v("decision", x.decision);
 }
 
-template <typename V>
-void Describe(V& v, const Explain& x) {
+void Describe(auto& v, const Explain& x) {
   v.Optional("image", x.image);
   v("imageRef", x.image_ref);
   v.Optional("runtimeHandler", x.runtime_handler);
@@ -50,8 +44,7 @@ void Describe(V& v, const Explain& x) {
   v("serviceAccount", x.service_account);
   v("policy", x.policy);
 }
-template <typename V>
-void Describe(V& v, const Explanation& x) {
+void Describe(auto& v, const Explanation& x) {
   v("steps", x.steps);
   v("why", x.text);
   v("hint", x.hint);
@@ -67,26 +60,20 @@ void Describe(V& v, const Explanation& x) {
   v("otherHandlers", x.other_handlers);
   v("degraded", x.distrustful);
 }
-template <typename V>
-void Describe(V& v, const Explain::Answer& x) {
+void Describe(auto& v, const Explain::Answer& x) {
   v("decision", x.decision);
   v.Optional("whatIf", x.what_if);
   v.Flat(x.explanation);
 }
 
-template <typename V>
-void Describe(V& v, const BeginPull& x) {
+void Describe(auto& v, const BeginPull& x) {
   v("image", x.image);
   v.Optional("runtimeHandler", x.runtime_handler);
   v.Optional("unlessRunning", x.unless_running);
 }
-template <typename V>
-void Describe(V& v, const BeginPull::Answer& x) {
-  v("pull", x.pull);
-}
+void Describe(auto& v, const BeginPull::Answer& x) { v("pull", x.pull); }
 
-template <typename V>
-void Describe(V& v, const PullDetails& x) {
+void Describe(auto& v, const PullDetails& x) {
   v.Optional("verifiedBy", x.verified_by);
   v("validUntil", x.valid_until);
   v.Optional("nodeHadNoCredentials", x.node_had_no_credentials);
@@ -95,8 +82,7 @@ void Describe(V& v, const PullDetails& x) {
   v("listed", x.listed);
   v.Optional("error", x.error);
 }
-template <typename V>
-void Describe(V& v, const EndPull& x) {
+void Describe(auto& v, const EndPull& x) {
   v("image", x.image);
   v.Optional("imageRef", x.image_ref);
   v.Optional("runtimeHandler", x.runtime_handler);
@@ -106,38 +92,25 @@ void Describe(V& v, const EndPull& x) {
   v.Flat(x.details);
 }
 
-template <typename V>
-void Describe(V& v, const ListPulls& x) {
+void Describe(auto& v, const ListPulls& x) {
   v("image", x.image);
   v.Optional("runtimeHandler", x.runtime_handler);
 }
-template <typename V>
-void Describe(V& v, const ListPulls::Answer& x) {
-  v("pulls", x.pulls);
-}
+void Describe(auto& v, const ListPulls::Answer& x) { v("pulls", x.pulls); }
 
-template <typename V>
-void Describe(V& v, const DropPulls& x) {
+void Describe(auto& v, const DropPulls& x) {
   v.Optional("pull", x.pull);
   v("image", x.image);
   v.Optional("runtimeHandler", x.runtime_handler);
   v.Optional("reason", x.reason);
   v.Optional("dryRun", x.dry_run);
 }
-template <typename V>
-void Describe(V& v, const DropPulls::Answer& x) {
-  v("dropped", x.dropped);
-}
+void Describe(auto& v, const DropPulls::Answer& x) { v("dropped", x.dropped); }
 
-template <typename V>
-void Describe(V&, const BeginList&) {}
-template <typename V>
-void Describe(V& v, const BeginList::Answer& x) {
-  v("token", x.token);
-}
+void Describe(auto&, const BeginList&) {}
+void Describe(auto& v, const BeginList::Answer& x) { v("token", x.token); }
 
-template <typename V>
-void Describe(V& v, const ClassifyImages& x) {
+void Describe(auto& v, const ClassifyImages& x) {
   v("images", x.list.images);
   v("token", x.list.token);
   v("complete", x.list.complete);
@@ -148,21 +121,18 @@ void Describe(V& v, const ClassifyImages& x) {
   v.Optional("dryRun", x.dry_run);
 }
 
-template <typename V>
-void Describe(V& v, const ListImages& x) {
+void Describe(auto& v, const ListImages& x) {
   v.Optional("imageRef", x.image_ref);
   v.Optional("runtimeHandler", x.runtime_handler);
   v.Optional("hashes", x.hashes);
 }
-template <typename V>
-void Describe(V& v, const ListImages::Answer& x) {
+void Describe(auto& v, const ListImages::Answer& x) {
   v("records", x.records);
   v("preloaded", x.preloaded);
   v("quarantined", x.quarantined);
 }
 
-template <typename V>
-void Describe(V& v, const AllowImage& x) {
+void Describe(auto& v, const AllowImage& x) {
   v("image", x.image);
   v.Optional("source", x.source);
   v("reason", x.reason);
@@ -170,40 +140,30 @@ void Describe(V& v, const AllowImage& x) {
   v.Optional("pulledToo", x.pulled_too);
   v.Optional("dryRun", x.dry_run);
 }
-template <typename V>
-void Describe(V& v, const AllowImage::Answer& x) {
-  v("changed", x.changed);
-}
+void Describe(auto& v, const AllowImage::Answer& x) { v("changed", x.changed); }
 
-template <typename V>
-void Describe(V& v, const DenyImage& x) {
+void Describe(auto& v, const DenyImage& x) {
   v("imageRef", x.image_ref);
   v.Optional("runtimeHandler", x.runtime_handler);
   v("reason", x.reason);
   v.Optional("onlyUnconfirmed", x.only_unconfirmed);
   v.Optional("dryRun", x.dry_run);
 }
-template <typename V>
-void Describe(V& v, const DenyImage::Answer& x) {
-  v("changed", x.changed);
-}
+void Describe(auto& v, const DenyImage::Answer& x) { v("changed", x.changed); }
 
-template <typename V>
-void Describe(V& v, const PutImage& x) {
+void Describe(auto& v, const PutImage& x) {
   v("record", x.record);
   v.Optional("verifiedBy", x.terms.checker);
   v("validUntil", x.terms.good_until);
   v.Optional("nodeHadNoCredentials", x.terms.node_had_no_credentials);
 }
 
-template <typename V>
-void Describe(V& v, const DeleteImage& x) {
+void Describe(auto& v, const DeleteImage& x) {
   v("imageRef", x.image_ref);
   v.Optional("runtimeHandler", x.runtime_handler);
 }
 
-template <typename V>
-void Describe(V& v, const PruneBefore& x) {
+void Describe(auto& v, const PruneBefore& x) {
   v("images", x.images);
   v("before", x.before);
   v("token", x.token);
@@ -211,8 +171,7 @@ void Describe(V& v, const PruneBefore& x) {
   v.Optional("dryRun", x.dry_run);
 }
 
-template <typename V>
-void Describe(V& v, const Revoke& x) {
+void Describe(auto& v, const Revoke& x) {
   v("kind", x.what.kind);
   v.Optional("namespace", x.what.who.namespace_name);
   v.Optional("name", x.what.who.name);
@@ -223,8 +182,7 @@ void Describe(V& v, const Revoke& x) {
   v.Optional("dryRun", x.dry_run);
 }
 
-template <typename V>
-void Describe(V& v, const RevokeMissing& x) {
+void Describe(auto& v, const RevokeMissing& x) {
   v("secrets", x.existing.secrets);
   v("serviceAccounts", x.existing.service_accounts);
   v("token", x.token);
@@ -234,24 +192,13 @@ void Describe(V& v, const RevokeMissing& x) {
   v.Optional("dryRun", x.dry_run);
 }
 
-template <typename V>
-void Describe(V& v, const ListRevocations& x) {
-  v.Optional("hashes", x.hashes);
-}
-template <typename V>
-void Describe(V& v, const ListRevocations::Answer& x) {
-  v("revocations", x.revocations);
-}
+void Describe(auto& v, const ListRevocations& x) { v.Optional("hashes", x.hashes); }
+void Describe(auto& v, const ListRevocations::Answer& x) { v("revocations", x.revocations); }
 
-template <typename V>
-void Describe(V&, const ListRuntimes&) {}
-template <typename V>
-void Describe(V& v, const ListRuntimes::Answer& x) {
-  v("handlers", x.handlers);
-}
+void Describe(auto&, const ListRuntimes&) {}
+void Describe(auto& v, const ListRuntimes::Answer& x) { v("handlers", x.handlers); }
 
-template <typename V>
-void Describe(V& v, const SetRuntimes& x) {
+void Describe(auto& v, const SetRuntimes& x) {
   v.Optional("handlers", x.handlers);
   v.Optional("status", x.status);
   v.Optional("off", x.off);
@@ -259,49 +206,35 @@ void Describe(V& v, const SetRuntimes& x) {
   v.Optional("dryRun", x.dry_run);
 }
 
-template <typename V>
-void Describe(V& v, const ClaimUserNamespace& x) {
+void Describe(auto& v, const ClaimUserNamespace& x) {
   v("podUid", x.pod_uid);
   v("hostUsers", x.host_users);
   v.Optional("runtimeHandler", x.runtime_handler);
   v.Optional("length", x.length);
 }
-template <typename V>
-void Describe(V& v, const ClaimUserNamespace::Answer& x) {
-  v("mapping", x.mapping);
-}
+void Describe(auto& v, const ClaimUserNamespace::Answer& x) { v("mapping", x.mapping); }
 
-template <typename V>
-void Describe(V& v, const ReleaseUserNamespace& x) {
+void Describe(auto& v, const ReleaseUserNamespace& x) {
   v.Optional("podUid", x.pod_uid);
   v.Optional("lost", x.lost);
   v.Optional("dryRun", x.dry_run);
 }
-template <typename V>
-void Describe(V& v, const ReleaseUserNamespace::Answer& x) {
-  v("released", x.released);
-}
+void Describe(auto& v, const ReleaseUserNamespace::Answer& x) { v("released", x.released); }
 
-template <typename V>
-void Describe(V& v, const AssignUserNamespace& x) {
+void Describe(auto& v, const AssignUserNamespace& x) {
   v("podUid", x.pod_uid);
   v("hostId", x.host_id);
   v("length", x.length);
 }
 
-template <typename V>
-void Describe(V& v, const ListUserNamespaces& x) {
-  v.Optional("podUid", x.pod_uid);
-}
-template <typename V>
-void Describe(V& v, const ListUserNamespaces::Answer& x) {
+void Describe(auto& v, const ListUserNamespaces& x) { v.Optional("podUid", x.pod_uid); }
+void Describe(auto& v, const ListUserNamespaces::Answer& x) {
   v("mappings", x.mappings);
   v("quarantined", x.quarantined);
   v("use", x.use);
 }
 
-template <typename V>
-void Describe(V& v, const CleanUpUserNamespaces& x) {
+void Describe(auto& v, const CleanUpUserNamespaces& x) {
   v("existing", x.existing);
   v("running", x.running);
   v("token", x.token);
@@ -309,12 +242,8 @@ void Describe(V& v, const CleanUpUserNamespaces& x) {
   v.Optional("dryRun", x.dry_run);
 }
 
-template <typename V>
-void Describe(V& v, const GetStatus& x) {
-  v.Optional("brief", x.brief);
-}
-template <typename V>
-void Describe(V& v, const GetStatus::Answer& x) {
+void Describe(auto& v, const GetStatus& x) { v.Optional("brief", x.brief); }
+void Describe(auto& v, const GetStatus::Answer& x) {
   v("storeUuid", x.store_uuid);
   v("schemaVersion", x.schema_version);
   v("commit", x.commit);
@@ -327,23 +256,14 @@ void Describe(V& v, const GetStatus::Answer& x) {
   v("streams", x.streams);
 }
 
-template <typename V>
-void Describe(V&, const GetMetrics&) {}
-template <typename V>
-void Describe(V& v, const GetMetrics::Answer& x) {
-  v("text", x.text);
-}
+void Describe(auto&, const GetMetrics&) {}
+void Describe(auto& v, const GetMetrics::Answer& x) { v("text", x.text); }
 
-template <typename V>
-void Describe(V&, const Flush&) {}
+void Describe(auto&, const Flush&) {}
 
-template <typename V>
-void Describe(V& v, const NoteUnrecordedPeriod& x) {
-  v("reason", x.reason);
-}
+void Describe(auto& v, const NoteUnrecordedPeriod& x) { v("reason", x.reason); }
 
-template <typename V>
-void Describe(V& v, const AcceptLoss& x) {
+void Describe(auto& v, const AcceptLoss& x) {
   v("reason", x.reason);
   v("images", x.images);
   v.Optional("allowAll", x.allow_all);
@@ -351,48 +271,34 @@ void Describe(V& v, const AcceptLoss& x) {
   v.Optional("dryRun", x.dry_run);
 }
 
-template <typename V>
-void Describe(V&, const Verify&) {}
+void Describe(auto&, const Verify&) {}
 
-template <typename V>
-void Describe(V& v, const MakeBackup& x) {
-  v.Optional("file", x.file);
-}
+void Describe(auto& v, const MakeBackup& x) { v.Optional("file", x.file); }
 
-template <typename V>
-void Describe(V& v, const ExportKubeletFiles& x) {
+void Describe(auto& v, const ExportKubeletFiles& x) {
   v("kubeletDirectory", x.kubelet_directory);
   v.Optional("apiVersion", x.api_version);
   v("images", x.images);
   v.Optional("allowEmpty", x.allow_empty);
 }
 
-template <typename V>
-void Describe(V& v, const Migrate& x) {
+void Describe(auto& v, const Migrate& x) {
   v("directory", x.directory);
   v.Optional("to", x.to);
   v.Optional("acceptLoss", x.accept_loss);
   v.Optional("dryRun", x.dry_run);
 }
 
-template <typename V>
-void Describe(V& v, const ListBackups& x) {
-  v("directory", x.directory);
-}
-template <typename V>
-void Describe(V& v, const ListBackups::Answer& x) {
-  v("backups", x.backups);
-}
+void Describe(auto& v, const ListBackups& x) { v("directory", x.directory); }
+void Describe(auto& v, const ListBackups::Answer& x) { v("backups", x.backups); }
 
-template <typename V>
-void Describe(V& v, const Restore& x) {
+void Describe(auto& v, const Restore& x) {
   v("directory", x.directory);
   v("backup", x.backup);
   v.Optional("dryRun", x.dry_run);
 }
 
-template <typename V>
-void Describe(V& v, const WhoChecks& x) {
+void Describe(auto& v, const WhoChecks& x) {
   v("image", x.image);
   v.Optional("runtimeHandler", x.runtime_handler);
   v("runtime", x.runtime.version);
@@ -401,19 +307,14 @@ void Describe(V& v, const WhoChecks& x) {
   v.Optional("root", x.runtime.root);
 }
 
-template <typename V>
-void Describe(V& v, const ChooseManifest& x) {
+void Describe(auto& v, const ChooseManifest& x) {
   v("index", x.index);
   v("host", x.host);
   v("guest", x.guest);
 }
 
-template <typename V>
-void Describe(V& v, const ParseImage& x) {
-  v("image", x.image);
-}
-template <typename V>
-void Describe(V& v, const ParseImage::Answer& x) {
+void Describe(auto& v, const ParseImage& x) { v("image", x.image); }
+void Describe(auto& v, const ParseImage::Answer& x) {
   v("name", x.name);
   v("domain", x.domain);
   v("path", x.path);
@@ -422,8 +323,7 @@ void Describe(V& v, const ParseImage::Answer& x) {
   v("full", x.full);
 }
 
-template <typename V>
-void Describe(V& v, const CheckStreamUrl& x) {
+void Describe(auto& v, const CheckStreamUrl& x) {
   v("url", x.url);
   v.Optional("redirectFrom", x.redirect_from);
   v.Optional("hosts", x.policy.hosts);
@@ -431,8 +331,7 @@ void Describe(V& v, const CheckStreamUrl& x) {
   v.Optional("requireHttps", x.policy.require_https);
   v.Optional("sameHostRedirects", x.policy.same_host_redirects);
 }
-template <typename V>
-void Describe(V& v, const CheckStreamUrl::Answer& x) {
+void Describe(auto& v, const CheckStreamUrl::Answer& x) {
   v("refusal", x.refusal);
   v("message", x.message);
   v("scheme", x.scheme);
@@ -441,35 +340,23 @@ void Describe(V& v, const CheckStreamUrl::Answer& x) {
   v("path", x.path);
 }
 
-template <typename V>
-void Describe(V& v, const PlanStreams& x) {
+void Describe(auto& v, const PlanStreams& x) {
   v("apiServer", x.api_server);
   v("kubelet", x.kubelet);
   v.Optional("apiServerFlags", x.api_server_flags);
   v.Optional("kubeletFlags", x.kubelet_flags);
 }
 
-template <typename V>
-void Describe(V& v, const PrepareStream& x) {
-  v.Flat(x.request);
-}
-template <typename V>
-void Describe(V& v, const PrepareStream::Answer& x) {
-  v("token", x.token);
-}
+void Describe(auto& v, const PrepareStream& x) { v.Flat(x.request); }
+void Describe(auto& v, const PrepareStream::Answer& x) { v("token", x.token); }
 
-template <typename V>
-void Describe(V& v, const ConsumeStream& x) {
+void Describe(auto& v, const ConsumeStream& x) {
   v("token", x.token);
   v("kind", x.kind);
 }
 
-template <typename V>
-void Describe(V&, const ListStreams&) {}
-template <typename V>
-void Describe(V& v, const ListStreams::Answer& x) {
-  v("streams", x.streams);
-}
+void Describe(auto&, const ListStreams&) {}
+void Describe(auto& v, const ListStreams::Answer& x) { v("streams", x.streams); }
 
 namespace internal {
 
@@ -482,19 +369,20 @@ namespace internal {
   X(ListImages)                  \
   X(ListRevocations) X(ListRuntimes) X(ListUserNamespaces) X(GetStatus) X(GetMetrics) X(Verify)
 // Those that change the store. BeginList draws a number that no other process may draw.
-#define WAYBILL_CHANGING_CALLS(X)                                                      \
-  X(BeginPull)                                                                         \
-  X(EndPull)                                                                           \
-  X(DropPulls)                                                                         \
-  X(BeginList)                                                                         \
-  X(ClassifyImages)                                                                    \
-  X(AllowImage)                                                                        \
-  X(DenyImage)                                                                         \
-  X(PutImage)                                                                          \
-  X(DeleteImage)                                                                       \
-  X(PruneBefore) X(Revoke) X(RevokeMissing) X(SetRuntimes) X(ClaimUserNamespace)       \
-      X(ReleaseUserNamespace) X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush) \
-          X(NoteUnrecordedPeriod) X(AcceptLoss) X(MakeBackup)
+#define WAYBILL_CHANGING_CALLS(X)                                                         \
+  X(BeginPull)                                                                            \
+  X(EndPull)                                                                              \
+  X(DropPulls)                                                                            \
+  X(BeginList)                                                                            \
+  X(ClassifyImages)                                                                       \
+  X(AllowImage)                                                                           \
+  X(DenyImage)                                                                            \
+  X(PutImage)                                                                             \
+  X(DeleteImage)                                                                          \
+  X(PruneBefore)                                                                          \
+  X(Revoke) X(RevokeMissing) X(SetRuntimes) X(ClaimUserNamespace) X(ReleaseUserNamespace) \
+      X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush) X(NoteUnrecordedPeriod)    \
+          X(AcceptLoss) X(MakeBackup)
 // Those of a store that are not served: they write where the caller says.
 #define WAYBILL_UNSERVED_CALLS(X) X(ExportKubeletFiles)
 // Those that need no store.

@@ -24,8 +24,7 @@ bool FromText(std::string_view text, ListToken& token);
 
 // --- Settings ------------------------------------------------------------------------------------
 
-template <typename V>
-void Describe(V& v, const Policy& x) {
+void Describe(auto& v, const Policy& x) {
   v.Optional("verification", x.verification);
   v.Optional("allowlist", x.allowlist);
   v.Optional("allowlistPreloadedOnly", x.allowlist_preloaded_only);
@@ -33,8 +32,7 @@ void Describe(V& v, const Policy& x) {
   v.Optional("anyProof", x.any_proof);
 }
 
-template <typename V>
-void Describe(V& v, const Pool& x) {
+void Describe(auto& v, const Pool& x) {
   v.Optional("enabled", x.enabled);
   v.Optional("firstId", x.ids.first_id);
   v.Optional("idCount", x.ids.id_count);
@@ -42,8 +40,7 @@ void Describe(V& v, const Pool& x) {
   v.Optional("maxPods", x.ids.max_pods);
 }
 
-template <typename V>
-void Describe(V& v, const Settings& x) {
+void Describe(auto& v, const Settings& x) {
   v.Optional("mode", x.mode);
   v.Optional("policy", x.policy);
   v.Optional("maxAgeSeconds", x.max_age_seconds);
@@ -56,8 +53,7 @@ void Describe(V& v, const Settings& x) {
 
 // --- Images --------------------------------------------------------------------------------------
 
-template <typename V>
-void Describe(V& v, const Platform& x) {
+void Describe(auto& v, const Platform& x) {
   v("os", x.os);
   v("architecture", x.architecture);
   v.Optional("variant", x.variant);
@@ -65,8 +61,7 @@ void Describe(V& v, const Platform& x) {
   v.Optional("osFeatures", x.os_features);
 }
 
-template <typename V>
-void Describe(V& v, const ListedImage& x) {
+void Describe(auto& v, const ListedImage& x) {
   v("id", x.id);
   v.Optional("repoTags", x.repo_tags);
   v.Optional("repoDigests", x.repo_digests);
@@ -76,8 +71,7 @@ void Describe(V& v, const ListedImage& x) {
   v.Optional("bytes", x.bytes);
 }
 
-template <typename V>
-void Describe(V& v, const Proof& x) {
+void Describe(auto& v, const Proof& x) {
   v.Optional("verified", x.proven);
   v.Optional("verifiedBy", x.checker);
   v.Optional("validUntil", x.good_until);
@@ -85,8 +79,7 @@ void Describe(V& v, const Proof& x) {
 }
 
 constexpr std::string_view TypeNameOf(const ImagePullSecret*) { return "Secret"; }
-template <typename V>
-void Describe(V& v, const ImagePullSecret& x) {
+void Describe(auto& v, const ImagePullSecret& x) {
   v("namespace", x.namespace_name);
   v("name", x.name);
   v.Optional("uid", x.uid);
@@ -95,24 +88,21 @@ void Describe(V& v, const ImagePullSecret& x) {
 }
 
 constexpr std::string_view TypeNameOf(const ImagePullServiceAccount*) { return "ServiceAccount"; }
-template <typename V>
-void Describe(V& v, const ImagePullServiceAccount& x) {
+void Describe(auto& v, const ImagePullServiceAccount& x) {
   v("namespace", x.namespace_name);
   v("name", x.name);
   v.Optional("uid", x.uid);
   v.Optional("proof", x.proof);
 }
 
-template <typename V>
-void Describe(V& v, const CredentialName& x) {
+void Describe(auto& v, const CredentialName& x) {
   v("namespace", x.namespace_name);
   v("name", x.name);
   v.Optional("uid", x.uid);
 }
 
 constexpr std::string_view TypeNameOf(const ImagePullCredentials*) { return "PulledWith"; }
-template <typename V>
-void Describe(V& v, const ImagePullCredentials& x) {
+void Describe(auto& v, const ImagePullCredentials& x) {
   v.Optional("everyPod", x.node_pods_accessible);
   v.Optional("secrets", x.kubernetes_secrets);
   v.Optional("serviceAccounts", x.kubernetes_service_accounts);
@@ -120,8 +110,7 @@ void Describe(V& v, const ImagePullCredentials& x) {
 }
 
 constexpr std::string_view TypeNameOf(const ImagePulledRecord*) { return "PulledRecord"; }
-template <typename V>
-void Describe(V& v, const ImagePulledRecord& x) {
+void Describe(auto& v, const ImagePulledRecord& x) {
   v("imageRef", x.image_ref);
   v.Optional("runtimeHandler", x.runtime_handler);
   v.Optional("updated", x.last_updated);
@@ -137,8 +126,7 @@ void Describe(V& v, const ImagePulledRecord& x) {
   v.Optional("commit", x.stamp);
 }
 
-template <typename V>
-void Describe(V& v, const PreloadedImage& x) {
+void Describe(auto& v, const PreloadedImage& x) {
   v("imageRef", x.image_ref);
   v.Optional("runtimeHandler", x.runtime_handler);
   v("names", x.names);
@@ -149,8 +137,7 @@ void Describe(V& v, const PreloadedImage& x) {
   v.Optional("commit", x.stamp);
 }
 
-template <typename V>
-void Describe(V& v, const QuarantinedFile& x) {
+void Describe(auto& v, const QuarantinedFile& x) {
   v("kind", x.kind);
   v("sha256", x.sha256);
   v("file", x.source);
@@ -158,8 +145,7 @@ void Describe(V& v, const QuarantinedFile& x) {
   v("since", x.since);
 }
 
-template <typename V>
-void Describe(V& v, const ExplainedCredential& x) {
+void Describe(auto& v, const ExplainedCredential& x) {
   v("imageName", x.image_name);
   v("kind", x.kind);
   v.Optional("namespace", x.who.namespace_name);
@@ -169,8 +155,7 @@ void Describe(V& v, const ExplainedCredential& x) {
   v("standing", x.standing);
 }
 
-template <typename V>
-void Describe(V& v, const UnresolvedPull& x) {
+void Describe(auto& v, const UnresolvedPull& x) {
   v("pull", x.id.value);
   v.Optional("anyImage", x.anything);
   v("image", x.image);
@@ -183,8 +168,7 @@ void Describe(V& v, const UnresolvedPull& x) {
   v.Optional("commit", x.stamp);
 }
 
-template <typename V>
-void Describe(V& v, const Revocation& x) {
+void Describe(auto& v, const Revocation& x) {
   v("kind", x.kind);
   v.Optional("namespace", x.who.namespace_name);
   v.Optional("name", x.who.name);
@@ -199,23 +183,20 @@ void Describe(V& v, const Revocation& x) {
 
 // --- Runtimes and pods ---------------------------------------------------------------------------
 
-template <typename V>
-void Describe(V& v, const RuntimeHandler& x) {
+void Describe(auto& v, const RuntimeHandler& x) {
   v("name", x.name);
   v.Optional("isDefault", x.is_default);
   v.Optional("userNamespaces", x.user_namespaces);
   v.Optional("guestPlatform", x.guest_platform);
 }
 
-template <typename V>
-void Describe(V& v, const IdMapping& x) {
+void Describe(auto& v, const IdMapping& x) {
   v("hostId", x.host_id);
   v("containerId", x.container_id);
   v("length", x.length);
 }
 
-template <typename V>
-void Describe(V& v, const PodMapping& x) {
+void Describe(auto& v, const PodMapping& x) {
   v("podUid", x.pod_uid);
   v("hostId", x.host_id);
   v("length", x.length);
@@ -223,14 +204,12 @@ void Describe(V& v, const PodMapping& x) {
   v("relation", x.relation);
 }
 
-template <typename V>
-void Describe(V& v, const HostIdRange& x) {
+void Describe(auto& v, const HostIdRange& x) {
   v("first", x.first);
   v("length", x.length);
 }
 
-template <typename V>
-void Describe(V& v, const QuarantinedPod& x) {
+void Describe(auto& v, const QuarantinedPod& x) {
   v("podUid", x.pod_uid);
   v("kind", x.kind);
   v("ranges", x.ranges);
@@ -239,8 +218,7 @@ void Describe(V& v, const QuarantinedPod& x) {
   v("since", x.since);
 }
 
-template <typename V>
-void Describe(V& v, const PoolUse& x) {
+void Describe(auto& v, const PoolUse& x) {
   v("enabled", x.enabled);
   v("firstId", x.pool.first_id);
   v("idCount", x.pool.id_count);
@@ -259,8 +237,7 @@ void Describe(V& v, const PoolUse& x) {
 
 // --- Reports -------------------------------------------------------------------------------------
 
-template <typename V>
-void Describe(V& v, const ClassifiedImage& x) {
+void Describe(auto& v, const ClassifiedImage& x) {
   v("imageRef", x.image_ref);
   v.Optional("runtimeHandler", x.runtime_handler);
   v("name", x.name);
@@ -268,8 +245,7 @@ void Describe(V& v, const ClassifiedImage& x) {
   v("because", x.because);
 }
 
-template <typename V>
-void Describe(V& v, const ClassifyReport& x) {
+void Describe(auto& v, const ClassifyReport& x) {
   v("listed", x.listed);
   v("repeated", x.repeated);
   v("notNames", x.not_names);
@@ -286,8 +262,7 @@ void Describe(V& v, const ClassifyReport& x) {
   v("nothingBecause", x.not_judged_because);
 }
 
-template <typename V>
-void Describe(V& v, const PruneReport& x) {
+void Describe(auto& v, const PruneReport& x) {
   v("examined", x.examined);
   v("deleted", x.removed);
   v("keptInList", x.kept_in_list);
@@ -296,8 +271,7 @@ void Describe(V& v, const PruneReport& x) {
   v("preloadedDeleted", x.preloaded_removed);
 }
 
-template <typename V>
-void Describe(V& v, const RevokeReport& x) {
+void Describe(auto& v, const RevokeReport& x) {
   v("images", x.records);
   v("secrets", x.secrets);
   v("serviceAccounts", x.service_accounts);
@@ -306,16 +280,14 @@ void Describe(V& v, const RevokeReport& x) {
   v("stored", x.stored);
 }
 
-template <typename V>
-void Describe(V& v, const RevokeMissingReport& x) {
+void Describe(auto& v, const RevokeMissingReport& x) {
   v("known", x.known);
   v("missing", x.gone);
   v("newer", x.newer);
   v("revoked", x.forgotten);
 }
 
-template <typename V>
-void Describe(V& v, const RuntimesReport& x) {
+void Describe(auto& v, const RuntimesReport& x) {
   v("added", x.added);
   v("vanished", x.vanished);
   v("changed", x.changed);
@@ -325,8 +297,7 @@ void Describe(V& v, const RuntimesReport& x) {
   v("pullsMoved", x.intents_collapsed);
 }
 
-template <typename V>
-void Describe(V& v, const CleanUpReport& x) {
+void Describe(auto& v, const CleanUpReport& x) {
   v("examined", x.examined);
   v("released", x.released);
   v("keptInLists", x.kept_in_lists);
@@ -334,8 +305,7 @@ void Describe(V& v, const CleanUpReport& x) {
   v("releasedPods", x.released_pods);
 }
 
-template <typename V>
-void Describe(V& v, const DegradedEvent& x) {
+void Describe(auto& v, const DegradedEvent& x) {
   v("at", x.at);
   v("kind", x.kind);
   v("action", x.action);
@@ -344,8 +314,7 @@ void Describe(V& v, const DegradedEvent& x) {
 }
 
 constexpr std::string_view TypeNameOf(const StoreCounts*) { return "Counts"; }
-template <typename V>
-void Describe(V& v, const StoreCounts& x) {
+void Describe(auto& v, const StoreCounts& x) {
   v("records", x.records);
   v("otherHandlerRecords", x.nondefault_handler_records);
   v("handlers", x.runtime_handlers);
@@ -364,32 +333,28 @@ void Describe(V& v, const StoreCounts& x) {
   v("maxReaders", x.max_readers);
 }
 
-template <typename V>
-void Describe(V& v, const VerifyReport& x) {
+void Describe(auto& v, const VerifyReport& x) {
   v("sound", x.sound);
   v("pages", x.pages);
   v("values", x.values);
   v("findings", x.findings);
 }
 
-template <typename V>
-void Describe(V& v, const Backup& x) {
+void Describe(auto& v, const Backup& x) {
   v("path", x.path);
   v("schemaVersion", x.schema_version);
   v("commit", x.commit_sequence);
   v("bytes", x.bytes);
 }
 
-template <typename V>
-void Describe(V& v, const MigrationStep& x) {
+void Describe(auto& v, const MigrationStep& x) {
   v("from", x.from);
   v("to", x.to);
   v("name", x.name);
   v("valuesWritten", x.values_written);
 }
 
-template <typename V>
-void Describe(V& v, const MigrationReport& x) {
+void Describe(auto& v, const MigrationReport& x) {
   v("from", x.from);
   v("to", x.to);
   v("steps", x.steps);
@@ -397,8 +362,7 @@ void Describe(V& v, const MigrationReport& x) {
   v("losses", x.losses);
 }
 
-template <typename V>
-void Describe(V& v, const RestoreReport& x) {
+void Describe(auto& v, const RestoreReport& x) {
   v("schemaVersion", x.schema_version);
   v("backupCommit", x.backup_commit_sequence);
   v("records", x.records);
@@ -414,8 +378,7 @@ void Describe(V& v, const RestoreReport& x) {
   v("streams", x.streaming);
 }
 
-template <typename V>
-void Describe(V& v, const ExportReport& x) {
+void Describe(auto& v, const ExportReport& x) {
   v("records", x.records);
   v("intents", x.intents);
   v("preloaded", x.preloaded);
@@ -428,8 +391,7 @@ void Describe(V& v, const ExportReport& x) {
   v("removedPaths", x.removed_paths);
 }
 
-template <typename V>
-void Describe(V& v, const ImportReport& x) {
+void Describe(auto& v, const ImportReport& x) {
   v("files", x.files_seen);
   v("unchanged", x.unchanged);
   v("records", x.records);
@@ -443,8 +405,7 @@ void Describe(V& v, const ImportReport& x) {
   v("problems", x.problems);
 }
 
-template <typename V>
-void Describe(V& v, const IdMappingReport& x) {
+void Describe(auto& v, const IdMappingReport& x) {
   v("files", x.files_seen);
   v("unchanged", x.unchanged);
   v("imported", x.imported);
@@ -459,8 +420,7 @@ void Describe(V& v, const IdMappingReport& x) {
 }
 
 constexpr std::string_view TypeNameOf(const OpeningReport*) { return "Opening"; }
-template <typename V>
-void Describe(V& v, const OpeningReport& x) {
+void Describe(auto& v, const OpeningReport& x) {
   v("created", x.created);
   v("firstStart", x.first_start);
   v("commitUndone", x.commit_undone);
@@ -502,8 +462,7 @@ void Describe(V& v, const OpeningReport& x) {
 
 // --- Outside the store ---------------------------------------------------------------------------
 
-template <typename V>
-void Describe(V& v, const PullSource& x) {
+void Describe(auto& v, const PullSource& x) {
   v("host", x.host);
   v("servesManifests", x.serves_manifests);
   v("servesLayers", x.serves_layers);
@@ -513,24 +472,21 @@ void Describe(V& v, const PullSource& x) {
   v("where", x.where);
 }
 
-template <typename V>
-void Describe(V& v, const PullSources& x) {
+void Describe(auto& v, const PullSources& x) {
   v("verifiedBy", x.checker);
   v("registry", x.registry);
   v("others", x.others);
   v("problems", x.problems);
 }
 
-template <typename V>
-void Describe(V& v, const ManifestDescriptor& x) {
+void Describe(auto& v, const ManifestDescriptor& x) {
   v("mediaType", x.media_type);
   v("digest", x.digest);
   v("size", x.size);
   v("platform", x.platform);
 }
 
-template <typename V>
-void Describe(V& v, const StreamFinding& x) {
+void Describe(auto& v, const StreamFinding& x) {
   v("component", x.component);
   v("severity", x.severity);
   v("subject", x.subject);
@@ -540,8 +496,7 @@ void Describe(V& v, const StreamFinding& x) {
   v("source", x.source);
 }
 
-template <typename V>
-void Describe(V& v, const StreamPlan& x) {
+void Describe(auto& v, const StreamPlan& x) {
   v("outcome", x.outcome);
   v("proxy", x.proxy);
   v("follower", x.follower);
@@ -553,8 +508,7 @@ void Describe(V& v, const StreamPlan& x) {
   v("notes", x.notes);
 }
 
-template <typename V>
-void Describe(V& v, const StreamRequest& x) {
+void Describe(auto& v, const StreamRequest& x) {
   v("kind", x.kind);
   v.Optional("containerId", x.container_id);
   v.Optional("podSandboxId", x.pod_sandbox_id);
@@ -566,8 +520,7 @@ void Describe(V& v, const StreamRequest& x) {
   v.Optional("ports", x.ports);
 }
 
-template <typename V>
-void Describe(V& v, const OpenStream& x) {
+void Describe(auto& v, const OpenStream& x) {
   v("id", x.id);
   v("kind", x.kind);
   v("prepared", x.prepared);
@@ -575,8 +528,7 @@ void Describe(V& v, const OpenStream& x) {
 }
 
 constexpr std::string_view TypeNameOf(const StreamingReport*) { return "StreamsOpening"; }
-template <typename V>
-void Describe(V& v, const StreamingReport& x) {
+void Describe(auto& v, const StreamingReport& x) {
   v("opening", x.recovery);
   v("voided", x.voided);
   v("voidReason", x.void_reason);

@@ -26,8 +26,7 @@ struct Inner {
   std::uint32_t n = 1;
   Word w = Word::kA;
 };
-template <typename V>
-void Describe(V& v, const Inner& x) {
+void Describe(auto& v, const Inner& x) {
   v("n", x.n);
   v.Optional("w", x.w);
 }
@@ -42,8 +41,7 @@ struct Outer {
   std::optional<Inner> o;
   Inner flat;
 };
-template <typename V>
-void Describe(V& v, const Outer& x) {
+void Describe(auto& v, const Outer& x) {
   v.Optional("s", x.s);
   v.Optional("b", x.b);
   v.Optional("i", x.i);

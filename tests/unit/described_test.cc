@@ -57,8 +57,7 @@ struct Point {
   std::int32_t y = 5;
   bool operator==(const Point&) const = default;
 };
-template <typename V>
-void Describe(V& v, const Point& p) {
+void Describe(auto& v, const Point& p) {
   v("x", p.x);
   v.Optional("y", p.y);
 }
@@ -122,8 +121,7 @@ void DescribeMembers(V&, const All& a, const M& member) {
   member("places", a.places);
   member("point", a.point);
 }
-template <typename V>
-void Describe(V& v, const All& a) {
+void Describe(auto& v, const All& a) {
   DescribeMembers(v, a, [&v](auto name, const auto& member) { v(name, member); });
   v.Flat(a.flat);
 }
@@ -132,8 +130,7 @@ struct AllOptional {
   All all;
   bool operator==(const AllOptional&) const = default;
 };
-template <typename V>
-void Describe(V& v, const AllOptional& a) {
+void Describe(auto& v, const AllOptional& a) {
   DescribeMembers(v, a.all, [&v](auto name, const auto& member) { v.Optional(name, member); });
 }
 
@@ -178,8 +175,7 @@ struct Odd {
   std::uint32_t must = 6;
   bool operator==(const Odd&) const = default;
 };
-template <typename V>
-void Describe(V& v, const Odd& o) {
+void Describe(auto& v, const Odd& o) {
   v.Optional("flag", o.flag);
   v.Optional("text", o.text);
   v.Optional("list", o.list);
@@ -196,12 +192,8 @@ struct Explain {
     std::map<std::string, std::uint8_t> counts;
   };
 };
-template <typename V>
-void Describe(V& v, const Explain& e) {
-  v("image", e.image);
-}
-template <typename V>
-void Describe(V& v, const Explain::Answer& a) {
+void Describe(auto& v, const Explain& e) { v("image", e.image); }
+void Describe(auto& v, const Explain::Answer& a) {
   v("odd", a.odd);
   v("colour", a.colour);
   v("at", a.at);
