@@ -17,7 +17,7 @@
 #include "store/calls/do.h"
 #include "store/calls/impl.h"
 #include "store/calls/node_store.h"
-#include "store/disk/keys.h"
+#include "store/disk/key.h"
 #include "store/images/forget.h"
 #include "store/images/images.h"
 #include "store/images/list_token.h"

@@ -4,6 +4,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "store/disk/tables.h"
+
 namespace waybill::internal {
 
 Key16 Key16::From(std::span<const std::byte, 16> from) {
@@ -26,6 +28,22 @@ Key16 HashKey(std::string_view identity, std::uint64_t seed) {
   Key16 key;
   PutBigEndian(hash.high64, key.bytes.data());
   PutBigEndian(hash.low64, key.bytes.data() + 8);
+  return key;
+}
+
+Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
+                    std::uint64_t seed) {
+  char identity[33];
+  identity[0] = static_cast<char>(kind);
+  std::memcpy(identity + 1, sha256.data(), sha256.size());
+  return HashKey({identity, sizeof(identity)}, seed);
+}
+
+Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed) {
+  Key16 key;
+  PutBigEndian(~pull.value, key.bytes.data());
+  key.bytes[0] |= kPullBit;
+  PutBigEndian(XXH3_64bits_withSeed(image.data(), image.size(), seed), key.bytes.data() + 8);
   return key;
 }
 

@@ -1,6 +1,18 @@
 // The 16-byte keys of every table.
-// A table says how its keys are made (store/disk/keys.h). Those of the header's records, in the main
-// table, are fixed names of 16 bytes.
+//
+//   images---------1   XXH3-128 of the image's subject; for another runtime handler than the
+//   default
+//                      one, the last 4 bytes XOR a hash of its name. An image's copies lie side by
+//                      side, so "was it pulled for any handler" is one seek
+//   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
+//   observed-preload   XXH3-128 of the image ref
+//   kubelet-files--1   XXH3-128 of the path below image_manager/
+//   runtime-handlers   XXH3-128 of the name
+//   revocations----1   XXH3-128 of the kind and three parts, each after its length
+//   streaming-tokens   the first 16 bytes of the token's SHA-256. Not hashed: tokens are random
+//   host-ids-------1   XXH3-128 of the pod UID
+//   main table         a fixed name of 16 bytes; of an open pull its ID, every bit turned, and
+//                      XXH3-64 of its image string. The highest bit is set, which names have not
 //
 // All hashes are seeded with Identity.hash_seed and written big-endian, as XXH128_canonical does.
 
@@ -15,6 +27,8 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+
+#include "waybill/values.h"
 
 namespace waybill::internal {
 
@@ -42,6 +56,10 @@ struct Key16 {
 static_assert(sizeof(Key16) == 16);
 
 Key16 HashKey(std::string_view identity, std::uint64_t seed);
+Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
+                    std::uint64_t seed);
+// See AreOfOneImage.
+Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed);
 
 inline void PutBigEndian(std::uint64_t value, std::byte* out) {
   static_assert(std::endian::native == std::endian::little);

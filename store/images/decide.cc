@@ -8,7 +8,7 @@
 #include "store/base/image_spellings.h"
 #include "store/base/policy.h"
 #include "store/base/sha256.h"
-#include "store/disk/keys.h"
+#include "store/disk/key.h"
 #include "store/images/likely_matches.h"
 #include "store/images/other_rows.h"
 #include "store/images/proofs.h"

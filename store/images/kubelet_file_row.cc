@@ -8,7 +8,7 @@
 #include "schema/v1/kubelet_file_generated.h"
 #include "store/base/try.h"
 #include "store/disk/flatbuffer.h"
-#include "store/disk/keys.h"
+#include "store/disk/key.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

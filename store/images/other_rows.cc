@@ -14,7 +14,7 @@
 #include "store/base/sha256.h"
 #include "store/base/try.h"
 #include "store/disk/flatbuffer.h"
-#include "store/disk/keys.h"
+#include "store/disk/key.h"
 #include "store/images/platform_record.h"
 #include "waybill/limits.h"
 

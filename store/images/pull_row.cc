@@ -9,7 +9,7 @@
 #include "store/base/try.h"
 #include "store/base/words.h"
 #include "store/disk/flatbuffer.h"
-#include "store/disk/keys.h"
+#include "store/disk/key.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

@@ -11,7 +11,7 @@
 #include "schema/v2/image_generated.h"
 #include "store/base/options.h"
 #include "store/disk/envelope.h"
-#include "store/disk/keys.h"
+#include "store/disk/key.h"
 #include "store/disk/lmdb/env.h"
 #include "store/disk/tables.h"
 #include "store/images/image_row.h"
