@@ -207,9 +207,11 @@ Result<KubeletVersion> FindKubeletVersion(const Node& node) {
   const std::string advice =
       "give --node what `kubectl get node NAME -o json` prints, or - and pipe it in";
   if (!node.json.is_null()) {
-    const internal::Json* const status = node.json.Find("status");
-    const internal::Json* const info = status == nullptr ? nullptr : status->Find("nodeInfo");
-    const auto version = ParseKubeletVersion(info == nullptr ? "" : info->TextAt("kubeletVersion"));
+    const internal::Json* const status = internal::FieldAt(node.json, "status");
+    const internal::Json* const info =
+        status == nullptr ? nullptr : internal::FieldAt(*status, "nodeInfo");
+    const auto version =
+        ParseKubeletVersion(info == nullptr ? "" : internal::TextAt(*info, "kubeletVersion"));
     if (version) return *version;
     return Error{ErrorCode::kNotFound, "--node: it has no status.nodeInfo.kubeletVersion", advice};
   }

@@ -25,7 +25,7 @@ namespace waybill::doctor {
 namespace {
 
 namespace fs = std::filesystem;
-using internal::Json;
+using internal::FieldAt, internal::Json, internal::ParseJson, internal::TextAt;
 
 constexpr const char* kUsualKubeletDirectory = "/var/lib/kubelet";
 // Of a kubelet with waybill inside, in the kubelet's directory.
@@ -65,9 +65,9 @@ class RecordedRuntime final : public cri::Runtime {
 
   // "containerd v2.4.2".
   Result<std::string> Name() const {
-    const auto version = Json::Parse(TRY(Answer("version.json")));
-    const std::string name = version.TextAt("runtimeName");
-    if (!name.empty()) return name + " " + version.TextAt("runtimeVersion");
+    const auto version = ParseJson(TRY(Answer("version.json")));
+    const std::string name = TextAt(version, "runtimeName");
+    if (!name.empty()) return name + " " + TextAt(version, "runtimeVersion");
     return NotThere((folder_ / "version.json").string() + " names no runtime",
                     "put there what `crictl version -o json` prints");
   }
@@ -427,9 +427,9 @@ class Finder {
 
   Result<Process> FindRuntimeProcess() const {
     const std::string program = node_.runtime_name.starts_with("cri-o") ? "crio" : "containerd";
-    const auto status = Json::Parse(Status());
-    const Json* const config = status.Find("config");
-    const std::string socket = config == nullptr ? "" : config->TextAt("containerdEndpoint");
+    const auto status = ParseJson(Status());
+    const Json* const config = FieldAt(status, "config");
+    const std::string socket = config == nullptr ? "" : TextAt(*config, "containerdEndpoint");
     std::vector<Process> named;
     std::vector<Process> fitting;
     for (const Process& process : node_.processes) {
@@ -493,10 +493,10 @@ class Finder {
   // By the node's API answer, its files and its interfaces.
   std::vector<std::string> OwnNames() const {
     std::vector<std::string> names = WordsOf(node_.Read("/etc/hostname").value_or(""));
-    const Json* const status = node_.json.Find("status");
-    const Json* const addresses = status == nullptr ? nullptr : status->Find("addresses");
+    const Json* const status = FieldAt(node_.json, "status");
+    const Json* const addresses = status == nullptr ? nullptr : FieldAt(*status, "addresses");
     for (const Json& address : addresses == nullptr ? Json::array() : *addresses) {
-      names.push_back(address.TextAt("address"));
+      names.push_back(TextAt(address, "address"));
     }
     for (const std::string net : {"/proc/1/net/", "/proc/net/"}) {
       // |-- 10.0.17.4, and below it: /32 host LOCAL
@@ -597,7 +597,7 @@ Result<std::unique_ptr<const Node>> Node::Find(NodeOptions options, Kernel kerne
   const internal::RootedFiles files(options.root);
   std::unique_ptr<Node> node(
       new Node{.options = std::move(options), .kernel = std::move(kernel), .files = files});
-  if (node->options.node_json) node->json = Json::Parse(*node->options.node_json);
+  if (node->options.node_json) node->json = ParseJson(*node->options.node_json);
   TRY(Finder(*node).Run());
   return std::unique_ptr<const Node>(std::move(node));
 }

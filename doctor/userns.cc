@@ -151,10 +151,11 @@ Result<Pool> PoolOf(const Node& node, int minor) {
 
 // What a pod's file gives it; length 0: it can't be read.
 PodIds IdsIn(const std::string& pod, const std::string& text) {
-  const internal::Json file = internal::Json::Parse(text);
-  const internal::Json* const uids = file.Find("uidMappings");
+  const internal::Json file = internal::ParseJson(text);
+  const internal::Json* const uids = internal::FieldAt(file, "uidMappings");
   if (uids == nullptr || !uids->is_array() || uids->size() != 1) return {.pod = pod};
-  return {pod, uids->begin()->NumberAt("hostId"), uids->begin()->NumberAt("length")};
+  return {pod, internal::NumberAt(uids->front(), "hostId"),
+          internal::NumberAt(uids->front(), "length")};
 }
 
 // The host IDs of a process, by its uid_map and gid_map. The kernel writes them as the reader's

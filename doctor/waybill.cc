@@ -16,7 +16,7 @@
 namespace waybill::doctor {
 namespace {
 
-using internal::Json;
+using internal::FieldAt, internal::Json, internal::ParseJson, internal::TextAt;
 
 // After that a backup is worth nothing: it distrusts itself, and knows none of the images since.
 constexpr std::int64_t kBackupIsOld = std::int64_t{30} * 24 * 3600;
@@ -37,7 +37,7 @@ Guard GuardOf(const Node& node) {
   std::string folder = node.kubelet_directory + "/waybill-guard";
   if (!node.IsLocked(folder + "/lock").value_or(false)) folder = GuardFolder(node);
   const auto text = node.Read(folder + "/status.json");
-  return {text ? Json::Parse(*text) : Json(), node.IsLocked(folder + "/lock")};
+  return {text ? ParseJson(*text) : Json(), node.IsLocked(folder + "/lock")};
 }
 
 bool IsSame(const Node& node, const std::string& a, const std::string& b) {
@@ -87,7 +87,7 @@ void LookAtBackups(const Node& node, Findings& findings) {
 // The command, the guard and the library are of one release.
 void LookAtVersions(const Node& node, const Guard& guard, Findings& findings) {
   const std::string& own = node.options.waybill_version;
-  const std::string guards = guard.runs.value_or(false) ? guard.status.TextAt("version") : "";
+  const std::string guards = guard.runs.value_or(false) ? TextAt(guard.status, "version") : "";
   if (!guards.empty() && guards != own) {
     findings.push_back(Warn("the guard that runs is " + guards + ", this command " + own,
                             "systemctl restart waybill-guard"));
@@ -114,7 +114,7 @@ Findings WaybillStoreCheck(const Node& node) {
   if (node.store.empty()) {
     // One in another place is waybill-guard's to name.
     const Guard guard = GuardOf(node);
-    if (node.Has(guard.status.TextAt("store") + "/data.mdb")) return {Ok("the guard's")};
+    if (node.Has(TextAt(guard.status, "store") + "/data.mdb")) return {Ok("the guard's")};
     findings.push_back(
         UntilLoss("no store: what the kubelet forgets becomes usable by every pod",
                   "waybill install --restart-kubelet (docs/operations.md, Install)"));
@@ -166,7 +166,7 @@ Findings WaybillGuardCheck(const Node& node) {
   for (const Process& kubelet : node.kubelets) {
     const std::string directory = kubelet.RootDirectory();
     const auto text = node.Read(directory + "/image_manager/waybill-guard/status.json");
-    const std::string store = text ? Json::Parse(*text).TextAt("store") : "";
+    const std::string store = text ? TextAt(ParseJson(*text), "store") : "";
     if (!store.empty() && IsSame(node, store, node.store)) owners.insert(directory);
   }
   if (owners.size() > 1) {
@@ -177,7 +177,7 @@ Findings WaybillGuardCheck(const Node& node) {
   if (*inside) {
     return findings.empty() ? say(Ok("none is needed: waybill is inside the kubelet")) : findings;
   }
-  const std::string store = guard.status.TextAt("store");
+  const std::string store = TextAt(guard.status, "store");
   if (!*guard.runs) {
     return say(
         UntilLoss("no guard runs: what the kubelet forgets stays forgotten",
@@ -191,21 +191,21 @@ Findings WaybillGuardCheck(const Node& node) {
     return say(Fail("the guard that runs has its store in " + store + ", not in " + node.store,
                     "name the same store in /etc/waybill/config.toml"));
   }
-  if (const std::string why = guard.status.TextAt("notProtected"); !why.empty()) {
+  if (const std::string why = TextAt(guard.status, "notProtected"); !why.empty()) {
     return say(Fail("it protects nothing: " + why,
                     "let root own the kubelet's folders and links, and nobody else write there; "
                     "then restart the kubelet"));
   }
-  const Json* const before = guard.status.Find("kubeletRanBefore");
-  if (before != nullptr && before->is_true()) {
+  const Json* const before = FieldAt(guard.status, "kubeletRanBefore");
+  if (before != nullptr && *before == true) {
     return say(UntilLoss("it came after the kubelet, which goes by what it had in memory",
                          "restart the kubelet once: systemctl restart kubelet"));
   }
-  if (const std::string problem = guard.status.TextAt("runtimeError"); !problem.empty()) {
+  if (const std::string problem = TextAt(guard.status, "runtimeError"); !problem.empty()) {
     return say(Warn("it can't ask the runtime: " + problem, "see that the runtime answers"));
   }
   if (!findings.empty()) return findings;
-  return {Ok("runs since " + guard.status.TextAt("since").substr(0, 10))};
+  return {Ok("runs since " + TextAt(guard.status, "since").substr(0, 10))};
 }
 
 }  // namespace waybill::doctor

@@ -69,7 +69,7 @@ std::string Aside::StatusJson(const std::string& why) const {
                                {"kubeletDirectory", kubelet_directory_.string()},
                                {"store", store_.string()},
                                {"since", FormatTimestamp(since_)}};
-  return json.Text(internal::Json::Letters::kAny, internal::Json::Lines::kIndented) + "\n";
+  return internal::TextOf(json, 2) + "\n";
 }
 
 bool Aside::MayHaveBeenHere(const std::filesystem::path& kubelet_directory) {

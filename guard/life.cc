@@ -170,7 +170,7 @@ Result<std::string> Life::StatusJson() const {
                                {"waiting", status.waiting},
                                {"holes", holes},
                                {"checks", checks}};
-  return json.Text(internal::Json::Letters::kAny, internal::Json::Lines::kIndented) + "\n";
+  return internal::TextOf(json, 2) + "\n";
 }
 
 }  // namespace waybill::guard

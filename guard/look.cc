@@ -62,7 +62,7 @@ std::string StampsOf(const Places& places) {
     stamps.push_back({static_cast<std::uint64_t>(st.st_dev), static_cast<std::uint64_t>(st.st_ino),
                       Nanoseconds(st.st_mtim), changed});
   }
-  return stamps.Text();
+  return internal::TextOf(stamps);
 }
 
 using Fields = std::map<std::string, internal::JsonText>;

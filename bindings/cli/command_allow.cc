@@ -112,10 +112,10 @@ class AllowCall final : public StoreCall {
     const auto until = steady_clock::now() + kGuardTakes;
     for (;;) {
       auto seen = guard::SeeGuard(*kubelet_directory_);
-      const Json status = seen ? Json::Parse(seen->json) : Json();
+      const Json status = seen ? ParseJson(seen->json) : Json();
       if (!seen || !seen->runs || !status.contains("judgedCommit")) return InForce::kNobody;
-      if (status.NumberAt("judgedCommit") >= commit) {
-        const Json* const waits = status.Find("waiting");
+      if (NumberAt(status, "judgedCommit") >= commit) {
+        const Json* const waits = FieldAt(status, "waiting");
         for (const ListedImage& image : images) {
           if (waits != nullptr &&
               std::find(waits->begin(), waits->end(), image.id) != waits->end()) {

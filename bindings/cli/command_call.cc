@@ -43,7 +43,7 @@ class CallCall final : public StoreCall {
       return ExitCode::kYes;
     }
     if (parameters_ == "-") parameters_ = TRY(ReadInput("-", kMaxOwnerMessageBytes));
-    out.WriteData(Json::Parse(TRY(Ask())));
+    out.WriteData(ParseJson(TRY(Ask())));
     return ExitCode::kYes;
   }
 

@@ -15,7 +15,7 @@ Result<void> WriteAll(std::string_view type, const Result<std::vector<T>>& value
   if (!values) return values.error();
   for (const T& value : *values) {
     Json line = {{"type", type}};
-    line.Update(JsonOf(value, hashes));
+    line.update(JsonOf(value, hashes));
     out.WriteData(line);
   }
   return {};

@@ -239,7 +239,7 @@ class GuardCall final : public Call {
       }
       return seen.error();
     }
-    Json status = Json::Parse(seen->json);
+    Json status = ParseJson(seen->json);
     if (!status.is_object()) {
       return Error{ErrorCode::kDamaged, "the guard's status can't be read",
                    "a guard that runs writes it again when something changes, at the latest "
@@ -247,11 +247,11 @@ class GuardCall final : public Call {
     }
     Json holes = status.contains("holes") ? status["holes"] : Json::object();
     const std::string not_protected =
-        seen->not_protected.empty() ? status.TextAt("notProtected") : seen->not_protected;
+        seen->not_protected.empty() ? TextAt(status, "notProtected") : seen->not_protected;
     const ExitCode protects = seen->runs && not_protected.empty() ? ExitCode::kYes : ExitCode::kNo;
     if (out.json()) {
       Json answer = {{"runs", seen->runs}};
-      answer.Update(status);
+      answer.update(status);
       answer["notProtected"] = not_protected;
       out.WriteJson(answer);
       return protects;
@@ -260,7 +260,7 @@ class GuardCall final : public Call {
     if (!not_protected.empty()) {
       fields.push_back({"notProtected", "protection", "none: " + not_protected});
     }
-    if (const std::string why = status.TextAt("verifiesNothing"); !why.empty()) {
+    if (const std::string why = TextAt(status, "verifiesNothing"); !why.empty()) {
       fields.push_back({"verifiesNothing", "protection", "none: " + why});
     }
     fields.push_back({"runs", "guard", seen->runs ? "runs" : "does not run"});
@@ -289,10 +289,10 @@ class GuardCall final : public Call {
       fields.push_back({"waiting", "from the kubelet's next start", status["waiting"]});
     }
     std::vector<std::string> failed;
-    if (const Json* const checks = status.Find("checks")) {
+    if (const Json* const checks = FieldAt(status, "checks")) {
       for (const Json& check : *checks) {
-        if (check.TextAt("verdict") != "fail") continue;
-        failed.push_back(check.TextAt("check") + ": " + check.TextAt("seen"));
+        if (TextAt(check, "verdict") != "fail") continue;
+        failed.push_back(TextAt(check, "check") + ": " + TextAt(check, "seen"));
       }
     }
     if (!failed.empty()) fields.push_back({"failed", "waybill doctor", Json(failed)});

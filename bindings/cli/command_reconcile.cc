@@ -43,7 +43,7 @@ std::vector<CredentialName> NamesOf(const auto& listed) {
 Json JsonOfReport(const RevokeMissingReport& report, const std::string& as_of) {
   Json answer = Json::object();
   if (!as_of.empty()) answer["asOf"] = as_of;
-  answer.Update(JsonOf(report));
+  answer.update(JsonOf(report));
   return answer;
 }
 

@@ -75,7 +75,7 @@ class RestoreCall final : public StoreCall {
   void Write(const RestoreReport& report, const std::string& backup, Output& out) const {
     WriteDryRun(dry_run_, out);
     Json answer = {{"store", store_.store}, {"backup", backup}};
-    answer.Update(JsonOf(report));
+    answer.update(JsonOf(report));
     answer["dryRun"] = dry_run_;
     out.WriteJson(answer);
     out.Line("restored    {}: {} at commit {}, schema version {}", backup,

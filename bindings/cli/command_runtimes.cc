@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/evidence_report.h"
@@ -35,10 +36,11 @@ class RuntimesShowCall final : public StoreCall {
     const auto all = TRY(WithStore(ObserveStore(store_, {.shows_any_age = true}), Count));
     Json list = Json::array();
     for (const Shown& shown : all) {
-      Json& entry = list.push_back(JsonOf(shown.handler));
+      Json entry = JsonOf(shown.handler);
       if (!shown.known) entry["userNamespaces"] = nullptr;
       entry["served"] = shown.served();
       entry["records"] = shown.records;
+      list.push_back(std::move(entry));
     }
     out.WriteJson({{"handlers", list}});
     std::vector<std::vector<std::string>> rows;

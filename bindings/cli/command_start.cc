@@ -291,7 +291,7 @@ class StartCall final : public StoreCall {
  private:
   Json ReportJson(const StartOutcome& outcome) const {
     Json answer = {{"store", store_.store}};
-    answer.Update(JsonOf(outcome.report));
+    answer.update(JsonOf(outcome.report));
     answer["preloaded"] = outcome.statistics.ledger_entries;
     answer["presumed"] = outcome.presumed;
     answer["openPulls"] = outcome.open_pulls;

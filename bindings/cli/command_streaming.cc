@@ -205,7 +205,7 @@ class StreamingConsumeCall final : public StoreCall {
       return ExitCode::kNo;
     }
     Json answer = {{"found", true}};
-    answer.Update(JsonOf(*request));
+    answer.update(JsonOf(*request));
     out.WriteJson(answer);
     out.Line("{}", WordOf(request->kind));
     if (request->kind == StreamKind::kPortForward) {

@@ -191,7 +191,7 @@ Result<void> WriteCurves(const sizing::NodeCurves& curves, const std::string& pr
   const std::pair<const char*, std::string> files[] = {
       {".svg", sizing::SvgOf(curves)},
       {".csv", sizing::CsvOf(curves)},
-      {".json", sizing::JsonOf(curves).Text() + "\n"}};
+      {".json", TextOf(sizing::JsonOf(curves)) + "\n"}};
   for (const auto& [suffix, content] : files) {
     auto written = internal::WriteFileDurably(prefix + suffix, content);
     if (written) continue;

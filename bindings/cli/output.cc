@@ -37,10 +37,10 @@ int WriteAll(int fd, std::string_view text) {
 }
 
 std::string ValueText(const Json& value) {
-  if (value.is_string()) return value.text();
-  if (value.is_boolean()) return value.is_true() ? "yes" : "no";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value == true ? "yes" : "no";
   if (value.is_null()) return "-";
-  return value.Text();
+  return TextOf(value);
 }
 
 // The columns that Printable `text` takes on a terminal. Wide characters count as one.
@@ -191,7 +191,7 @@ void Output::WriteJson(const Json& value) {
   if (json()) WriteData(value);
 }
 
-void Output::WriteData(const Json& value) { WriteRaw(value.Text(Json::Letters::kAscii) + "\n"); }
+void Output::WriteData(const Json& value) { WriteRaw(internal::AsciiOf(value) + "\n"); }
 
 void Output::WriteFields(const std::vector<Field>& fields) {
   if (json()) return WriteJson(JsonOf(fields));

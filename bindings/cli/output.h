@@ -30,7 +30,12 @@ std::string ShellWord(std::string_view text);
 // What `sequence`, one of valid UTF-8, stands for.
 std::uint32_t CodePointOf(std::string_view sequence);
 
-using Json = internal::Json;
+using internal::FieldAt;
+using internal::Json;
+using internal::NumberAt;
+using internal::ParseJson;
+using internal::TextAt;
+using internal::TextOf;
 
 enum class ExitCode : int {
   kYes = 0,       // done, or: no pull is needed

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "bindings/cli/input.h"
 #include "bindings/cli/kubelet_config.h"
 #include "bindings/cli/output.h"
+#include "store/base/described.h"
 #include "store/base/platform.h"
 #include "store/base/policy.h"
 #include "store/base/timestamp.h"
@@ -83,20 +85,24 @@ Result<std::string> ReadLine(const std::string& path) {
 }
 
 Result<ImagePullSecret> SecretOf(std::string_view line) {
-  const Json object = Json::ParseFlat(line);
-  if (object.is_null()) return BadFlag("--secrets", "not a flat JSON object", kLineForm);
+  std::map<std::string, internal::JsonText> object;
+  const auto is_flat = [](const auto& field) {
+    return !field.second.text.starts_with('{') && !field.second.text.starts_with('[');
+  };
+  if (!internal::FromJson(line, object).empty() || !std::ranges::all_of(object, is_flat)) {
+    return BadFlag("--secrets", "not a flat JSON object", kLineForm);
+  }
   ImagePullSecret secret;
-  for (const auto& [key, value] : object.items()) {
+  for (const auto& [key, value] : object) {
     std::string* const target = key == "namespace"        ? &secret.namespace_name
                                 : key == "name"           ? &secret.name
                                 : key == "uid"            ? &secret.uid
                                 : key == "credentialHash" ? &secret.credential_hash
                                                           : nullptr;
     if (target == nullptr) return BadFlag("--secrets", "a field is unknown", kLineForm);
-    if (!value.is_string()) {
+    if (!internal::FromJson(value.text, *target).empty()) {
       return BadFlag("--secrets", fmt::format("{} is not a string", key), kLineForm);
     }
-    *target = value.text();
   }
   TRY(CheckParts("--secrets",
                  {secret.namespace_name, secret.name, secret.uid, secret.credential_hash},

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-
 namespace waybill::cli {
 namespace {
 
@@ -24,7 +23,7 @@ Json WithoutHashes(const Json& value) {
 }  // namespace
 
 Json JsonOfText(std::string_view described, Hashes hashes) {
-  const Json json = Json::Parse(described);
+  const Json json = ParseJson(described);
   return hashes == Hashes::kShown ? json : WithoutHashes(json);
 }
 

@@ -53,7 +53,7 @@ std::vector<Field> FieldsOf(
                         for (const auto& [of, given] : labels) {
                           if (of == name) label = given;
                         }
-                        fields.push_back({std::string(name), std::move(label), Json::Parse(json)});
+                        fields.push_back({std::string(name), std::move(label), ParseJson(json)});
                       });
   return fields;
 }

@@ -234,7 +234,7 @@ std::string JsonOfScalar(const YamlNode& scalar) {
       return text;
     }
   }
-  return internal::Json(text).Text();
+  return internal::TextOf(text);
 }
 
 }  // namespace waybill::cli

@@ -32,9 +32,9 @@ void Convert(const Json& value, const Add& add) {
   } else if (value.is_array()) {
     add(ArrayOf(value));
   } else if (value.is_string()) {
-    add(value.text());
+    add(value.get_ref<const std::string&>());
   } else if (value.is_boolean()) {
-    add(value.is_true());
+    add(value.get<bool>());
   } else if (!value.is_null()) {
     add(std::int64_t{0});
   }
@@ -130,7 +130,7 @@ bool ShowsCredentials(const ConfigFields& headers) {
 }
 
 std::optional<toml::table> TomlOf(std::string_view json) {
-  const Json object = Json::Parse(json);
+  const Json object = ParseJson(json);
   if (!object.is_object()) return std::nullopt;
   return TableOf(object);
 }
