@@ -769,8 +769,6 @@ bool ImageView::has_aliases() const {
   return image_->aliases() != nullptr || image_->alias_texts() != nullptr;
 }
 
-std::vector<std::string> ImageView::Aliases() const { return DecodeAliases(*image_); }
-
 bool ImageView::HasAlias(std::string_view subject) const {
   Sha256Bytes raw{};
   if (DecodeDigest(subject, raw) && image_->aliases() != nullptr) {
@@ -839,10 +837,7 @@ Key16 ImageKey(std::string_view subject, std::string_view runtime_handler, std::
 }
 
 Key16 FirstImageKey(std::string_view subject, std::uint64_t seed) {
-  return FirstOfImage(HashKey(subject, seed));
-}
-
-Key16 FirstOfImage(Key16 key) {
+  Key16 key = HashKey(subject, seed);
   std::fill(key.bytes.begin() + kSubjectKeyBytes, key.bytes.end(), std::byte{0});
   return key;
 }

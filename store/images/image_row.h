@@ -194,7 +194,6 @@ class ImageView {
   // Whether `is_it` accepts one of the names that it was preloaded by.
   bool AnyPreloadedName(FunctionRef<bool(std::string_view)> is_it) const;
   bool has_aliases() const;
-  std::vector<std::string> Aliases() const;  // ImageRow::aliases
   // Whether one of its aliases has this digest; `subject` is that of a ref.
   bool HasAlias(std::string_view subject) const;
   // False: it says nothing of whose digest its subject is. `image`: AliasPart::image.
@@ -229,7 +228,6 @@ inline constexpr std::size_t kSubjectKeyBytes = 12;
 Key16 ImageKey(std::string_view subject, std::string_view runtime_handler, std::uint64_t seed);
 // The lowest key that a row of the subject can have.
 Key16 FirstImageKey(std::string_view subject, std::uint64_t seed);
-Key16 FirstOfImage(Key16 key);
 
 }  // namespace waybill::internal
 

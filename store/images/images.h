@@ -44,10 +44,6 @@ class Images {
   std::string SubjectOf(std::string_view ref) const;
   // Of which image the digest is, by a row of its own or by that image's; nullopt: nobody says.
   Result<std::optional<AliasPart>> AliasOf(const std::string& subject) const;
-  // The keys of the rows that have the digest among their aliases.
-  Result<std::vector<Key16>> RowsWithAlias(std::string_view subject) const {
-    return aliases_.Find(txn_, subject);
-  }
   // The subject of the ref's image: the ref's own if nobody says otherwise, or two images have it.
   Result<std::string> Home(std::string_view ref) const;
   // As what it is known to be: an image's subject, "" (two images have it), nullopt: unknown.

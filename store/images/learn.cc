@@ -245,17 +245,13 @@ class Learner {
 
 }  // namespace
 
-Result<void> FindFormer(const Images& images, const Unchanged& unchanged,
-                        std::vector<ImageInList>& listed) {
+Result<void> FindFormer(const Images& images, std::vector<ImageInList>& listed) {
   std::unordered_set<std::string> ids;
-  const auto is_listed = [&](const std::string& subject) {
-    return ids.contains(subject) || unchanged.HasRow(FirstImageKey(subject, images.txn().seed()));
-  };
   for (const ImageInList& one : listed) ids.insert(images.SubjectOf(one.id));
   for (ImageInList& one : listed) {
     one.subject = images.SubjectOf(one.id);
     const auto was = TRY(images.Spelt(one.subject));
-    if (was && !was->empty() && !is_listed(*was)) one.subject = *was;
+    if (was && !was->empty() && !ids.contains(*was)) one.subject = *was;
   }
   for (const ImageInList& one : listed) ids.insert(one.subject);
   for (ImageInList& one : listed) {
@@ -269,7 +265,7 @@ Result<void> FindFormer(const Images& images, const Unchanged& unchanged,
       auto was = TRY(images.Spelt(images.SubjectOf(ref)));
       if (!was) continue;
       one.was_shared = one.was_shared || (was->empty() && !spelt);
-      if (!was->empty() && !is_listed(*was)) one.formerly.push_back(*std::move(was));
+      if (!was->empty() && !ids.contains(*was)) one.formerly.push_back(*std::move(was));
     }
   }
   return {};

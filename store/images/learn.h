@@ -9,16 +9,13 @@
 
 #include "store/images/images.h"
 #include "store/images/listed_image.h"
-#include "store/images/unchanged.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
 namespace waybill::internal {
 
 // Sets `subject`, `formerly`, `was_shared` and `same_id` of each, by what is known so far.
-// `unchanged`: the list's other images.
-Result<void> FindFormer(const Images& images, const Unchanged& unchanged,
-                        std::vector<ImageInList>& listed);
+Result<void> FindFormer(const Images& images, std::vector<ImageInList>& listed);
 
 // What a list taught.
 struct Learnt {

@@ -17,7 +17,6 @@
 #include "store/images/open_pulls.h"
 #include "store/images/other_rows.h"
 #include "store/images/retire.h"
-#include "store/images/unchanged.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -37,23 +36,31 @@ constexpr std::string_view kNamed = "the list of preloaded images names it";
 constexpr std::string_view kIsPinned = "the runtime's configuration pins it";
 constexpr std::string_view kIsImported = "the runtime shows that no pull brought it";
 
-// The images of a list, each once, without those that are unchanged. Handlers are mapped to their
-// stored names.
+// A name that is too long does not parse.
+NamedImage ReadListed(const std::string& name) {
+  return name.size() <= kMaxImageBytes ? ReadName(name) : NamedImage();
+}
+
+// The handler of a list's entry as stored; nullopt: it names none, or there is no list of handlers,
+// so there is the default one only, whatever it is called.
+std::optional<std::string> HandlerInList(const std::vector<RuntimeHandler>& handlers,
+                                         const ListedImage& image) {
+  if (handlers.empty() || image.runtime_handler.empty()) return std::nullopt;
+  // No record is of such a name.
+  if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) return std::string();
+  return StoredName(handlers, image.runtime_handler);
+}
+
+// The images of a list, each once. Handlers are mapped to their stored names.
 Result<std::vector<ImageInList>> Prepare(const Images& images, const std::vector<ListedImage>& list,
-                                         const Unchanged& unchanged, ClassifyReport& report) {
+                                         ClassifyReport& report) {
   auto handlers = TRY(ReadRuntimeHandlers(images.txn()));
   std::vector<ImageInList> listed;
   std::map<std::pair<std::string, std::string>, std::size_t> seen;
   report.listed = list.size();
-  report.known = unchanged.count();
-  for (std::size_t place = 0; place < list.size(); ++place) {
-    const ListedImage& one = list[place];
-    if (!CanBeKnown(one)) continue;
-    if (unchanged.Has(place)) {
-      report.not_names += static_cast<std::uint64_t>(std::ranges::count_if(
-          one.repo_tags, [](const std::string& name) { return !ReadListed(name).parses; }));
-      continue;
-    }
+  for (const ListedImage& one : list) {
+    // No record can have such a ref.
+    if (one.id.empty() || one.id.size() > kMaxImageRefBytes) continue;
     const auto named = HandlerInList(handlers, one);
     const bool has_handler = named.has_value();
     const std::string handler = named.value_or("");
@@ -87,7 +94,7 @@ Result<std::vector<ImageInList>> Prepare(const Images& images, const std::vector
       }
     }
   }
-  TRY(FindFormer(images, unchanged, listed));
+  TRY(FindFormer(images, listed));
   return listed;
 }
 
@@ -458,10 +465,9 @@ Result<void> MovePreloaded(Images& images, const std::vector<ImageInList>& liste
   return {};
 }
 
-Result<void> Retire(Images& images, const std::vector<ImageInList>& listed, Unchanged unchanged,
-                    std::uint64_t token, const Observing& observing, bool keeps_preloaded,
-                    ClassifyReport& report) {
-  OnNode on_node(images, std::move(unchanged));
+Result<void> Retire(Images& images, const std::vector<ImageInList>& listed, std::uint64_t token,
+                    const Observing& observing, bool keeps_preloaded, ClassifyReport& report) {
+  OnNode on_node(images);
   for (const ImageInList& image : listed) {
     const auto handler = image.has_handler ? std::optional(image.runtime_handler) : std::nullopt;
     TRY(on_node.Add(image.id, image.digests, handler));
@@ -575,8 +581,6 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
   TRY(CheckList(images, list, observing, remembers));
   ClassifyReport report;
   // Only the runtime tells which digests are whose.
-  auto unchanged = list.source.empty() ? TRY(Unchanged::Find(images, list.images)) : Unchanged();
-  auto listed = TRY(Prepare(images, list.images, unchanged, report));
   if (!list.source.empty()) {
     // A record under any digest may be the image's.
     for (ImageInList& image : listed) {
@@ -621,11 +625,11 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
     terms.may_enter = is_placed && !txn.state().kubelet_rules;
     TRY(JudgeAll(images, listed, list, observing, terms, report, names_left));
   } else {
-    if (is_whole && is_placed && unchanged.count() == 0) {
+    if (is_whole && is_placed) {
       TRY(MovePreloaded(images, listed, list.token->commit, observing));
     }
-    const bool any = !listed.empty() || unchanged.count() > 0;
-    terms.first_start = txn.state().awaits_first_list && is_whole && (any || observing.allow_empty);
+    terms.first_start =
+        txn.state().awaits_first_list && is_whole && (!listed.empty() || observing.allow_empty);
     terms.may_enter = is_placed || (terms.first_start && !list.token);
     TRY(JudgeAll(images, listed, list, observing, terms, report, names_left));
     if (terms.first_start) {
@@ -642,8 +646,7 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
     // What is away does not come back in a gap. One whose image was pulled, too, must not: what is
     // back may be what that pull brought.
     const bool keeps_preloaded = !gap.empty() && !tells();
-    TRY(Retire(images, listed, std::move(unchanged), list.token->commit, observing, keeps_preloaded,
-               report));
+    TRY(Retire(images, listed, list.token->commit, observing, keeps_preloaded, report));
   }
   txn.state().last_list = list.token->commit;
   return report;
@@ -651,7 +654,7 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
 
 Result<bool> LearnEntry(Images& images, const ListedImage& image, const std::string& image_ref) {
   ClassifyReport ignored;
-  auto listed = TRY(Prepare(images, {image}, Unchanged(), ignored));
+  auto listed = TRY(Prepare(images, {image}, ignored));
   const std::string subject = images.SubjectOf(image_ref);
   for (ImageInList& one : listed) {
     const bool has_it = images.SubjectOf(one.id) == subject ||
@@ -677,9 +680,8 @@ Result<std::uint64_t> JudgeObservedPreloaded(Images& images, const Observing& ob
   auto givers = TRY(Givers::Collect(images, {observing.options.short_names, std::nullopt, false}));
   for (const ImagePreloadedRecord& one : observed) {
     ClassifyReport ignored;
-    const auto listed =
-        TRY(Prepare(images, {ListedImage{.id = one.image_ref, .repo_tags = one.observed_images}},
-                    Unchanged(), ignored));
+    const auto listed = TRY(Prepare(
+        images, {ListedImage{.id = one.image_ref, .repo_tags = one.observed_images}}, ignored));
     for (const ImageInList& image : listed) {
       if (TRY(IsKnown(images, image))) continue;
       const auto judgement = TRY(givers.Judge(images, image));
@@ -697,7 +699,7 @@ Result<ClassifyReport> CloseOrAdopt(Images& images, const std::optional<ImageLis
   ClassifyReport report;
   if (list) {
     TRY(CheckList(images, *list, observing, false));
-    auto listed = TRY(Prepare(images, list->images, Unchanged(), report));
+    auto listed = TRY(Prepare(images, list->images, report));
     auto learnt = TRY(Learn(images, listed, false));
     TakeLearnt(std::move(learnt), report);
     const Terms terms{.rule = adopt ? Rule::kAdopt : Rule::kClose, .reason = reason};

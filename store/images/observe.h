@@ -1,6 +1,6 @@
 // What a list of images does to a store in mode strict (store/calls/lists.cc,
-// ClassifyImages), at opening as at any time, in this order: leave out what is as it was, learn
-// whose digest is whose, judge what nothing is known of, settle pulls, retire what is gone.
+// ClassifyImages), at opening as at any time, in this order: learn whose digest is whose, judge
+// what nothing is known of, settle pulls, retire what is gone.
 
 #ifndef WAYBILL_STORE_IMAGES_OBSERVE_H_
 #define WAYBILL_STORE_IMAGES_OBSERVE_H_

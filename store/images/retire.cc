@@ -78,7 +78,6 @@ class Retiring {
                                       retired_.next = key;
                                       return false;
                                     }
-                                    if (on_node_.HasUnchanged(key)) return true;
                                     last_ = key;
                                     return Visit(payload);
                                   }));
@@ -215,8 +214,6 @@ Result<OnNode::Handlers> OnNode::Find(const ImageRow& row, As as) const {
   const auto add = [&](const std::string& key) {
     const auto at = handlers_.find(key);
     if (at != handlers_.end()) found.insert(at->second.begin(), at->second.end());
-    if (unchanged_.count() == 0) return;
-    unchanged_.AddHandlers(FirstImageKey(key, images_.txn().seed()), found);
   };
   add(row.subject);
   if (!images_.learns_aliases()) return found;
@@ -224,15 +221,6 @@ Result<OnNode::Handlers> OnNode::Find(const ImageRow& row, As as) const {
   add(home);
   if (row.pulled && as == As::kRecord) add(images_.SubjectOf(row.Ref()));
   return found;
-}
-
-Result<void> OnNode::ForEachOther(FunctionRef<Result<bool>(const ImageRow*)> visit) const {
-  return images_.txn().ForEach(Table::kImages,
-                               [&](const Key16& key, Payload payload) -> Result<bool> {
-                                 if (HasUnchanged(key)) return true;
-                                 const auto row = DecodeImage(payload);
-                                 return visit(row ? &*row : nullptr);
-                               });
 }
 
 Result<RetiredPart> RetireRecords(Images& images, const OnNode& on_node, const RetireLimit& limit,
@@ -247,7 +235,7 @@ Result<RetiredPreloaded> RetirePreloaded(Images& images, const OnNode& on_node,
   const Clocks now = images.txn().clocks();
   std::vector<ImageRow> gone;
   std::vector<ImageRow> away;
-  TRY(on_node.ForEachOther([&](const ImageRow* row) -> Result<bool> {
+  TRY(images.ForEach([&](const ImageRow* row) -> Result<bool> {
     if (row == nullptr || !row->preloaded || row->preloaded->as_of > limit.token) return true;
     const auto listed = TRY(on_node.Find(*row, OnNode::As::kPreloaded));
     if (listed.contains(row->runtime_handler) || listed.contains(std::nullopt)) return true;
@@ -306,7 +294,7 @@ Result<void> KeepWithinBound(Images& images) {
 
 Result<void> ForgetUnknown(Images& images, const OnNode& on_node, std::uint64_t token) {
   std::vector<ImageRow> gone;
-  TRY(on_node.ForEachOther([&](const ImageRow* row) -> Result<bool> {
+  TRY(images.ForEach([&](const ImageRow* row) -> Result<bool> {
     if (row == nullptr || !row->runtime_handler.empty() || (!row->listed && !row->alias)) {
       return true;
     }

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "store/images/images.h"
-#include "store/images/unchanged.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -44,9 +43,7 @@ class OnNode {
   // nullopt: listed without a handler, so it may be any handler's.
   using Handlers = std::set<std::optional<std::string>>;
 
-  // `unchanged`: of the list, and not to be added.
-  explicit OnNode(const Images& images, Unchanged unchanged = {})
-      : images_(images), unchanged_(std::move(unchanged)) {}
+  explicit OnNode(const Images& images) : images_(images) {}
   Result<void> Add(const std::string& id, const std::vector<std::string>& digests,
                    const std::optional<std::string>& runtime_handler);
   // The handlers under which the row's image is listed; none: it is not. kRecord: also by the ref
@@ -54,14 +51,9 @@ class OnNode {
   // preloaded does not stay by it.
   enum class As : std::uint8_t { kRecord, kPreloaded };
   Result<Handlers> Find(const ImageRow& row, As as) const;
-  // Whether the row with this key is of a copy that is on the node, as it says.
-  bool HasUnchanged(const Key16& key) const { return unchanged_.HasRow(key); }
-  // The other rows, as Images::ForEach.
-  Result<void> ForEachOther(FunctionRef<Result<bool>(const ImageRow*)> visit) const;
 
  private:
   const Images& images_;
-  const Unchanged unchanged_;
   std::unordered_map<std::string, Handlers> handlers_;
 };
 
