@@ -812,6 +812,12 @@ ImageView::Proofs ImageView::CountProofs() const {
   return proofs;
 }
 
+void SortUnique(std::vector<std::string>& texts) {
+  std::ranges::sort(texts);
+  const auto repeated = std::ranges::unique(texts);
+  texts.erase(repeated.begin(), repeated.end());
+}
+
 std::vector<std::string> TextsOf(const ImageRow& row) {
   std::vector<std::string> texts = PlainSpellings(row.Ref());
   texts.insert(texts.end(), row.aliases.begin(), row.aliases.end());

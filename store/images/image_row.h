@@ -215,6 +215,8 @@ class ImageView {
   const schema::v2::Image* image_;
 };
 
+// As names and aliases are stored.
+void SortUnique(std::vector<std::string>& texts);
 // The same as ImageRow::aliases and those of its spellings that need no repository: every way in
 // which a kubelet's file may name the row's image.
 std::vector<std::string> TextsOf(const ImageRow& row);

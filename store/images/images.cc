@@ -315,6 +315,17 @@ ImageRow Present(ImageRow row) {
   return row;
 }
 
+PreloadedPart PreloadedNow(const StoreTxn& txn, std::vector<std::string> names,
+                           std::string_view source, std::string_view reason) {
+  SortUnique(names);
+  if (names.size() > kMaxNamesPerImage) names.resize(kMaxNamesPerImage);
+  return {.names = std::move(names),
+          .source = std::string(source),
+          .reason = std::string(reason),
+          .since = txn.now(),
+          .as_of = txn.sequence()};
+}
+
 void AddAlias(ImageRow& row, const std::string& text) {
   const auto plain = PlainSpellings(row.subject);
   if (std::ranges::find(plain, text) != plain.end()) return;

@@ -130,6 +130,9 @@ inline ClosedBy WordOfOperator(const ImageRow& row) {
   return row.pulled && row.pulled->closed_by == ClosedBy::kOperator ? ClosedBy::kOperator
                                                                     : ClosedBy::kNobody;
 }
+// What is known of an image from now on that came without the kubelet.
+PreloadedPart PreloadedNow(const StoreTxn& txn, std::vector<std::string> names,
+                           std::string_view source, std::string_view reason);
 // Adds the text, unless it needs no alias.
 void AddAlias(ImageRow& row, const std::string& text);
 

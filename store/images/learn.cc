@@ -180,9 +180,7 @@ class Learner {
           of == owners_.end() || (of->second.size() == 1 && *of->second.begin() == subject);
       if (stays) aliases.push_back(alias);
     }
-    std::ranges::sort(aliases);
-    const auto repeated = std::ranges::unique(aliases);
-    aliases.erase(repeated.begin(), repeated.end());
+    SortUnique(aliases);
     if (row.listed && aliases == row.aliases) return {};
     row.listed = true;
     row.aliases = std::move(aliases);

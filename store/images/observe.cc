@@ -105,16 +105,7 @@ std::string NameOf(const ImageInList& image) {
 Result<void> Enter(Images& images, const ImageInList& image, std::string_view source,
                    std::string_view reason) {
   ImageRow row = TRY(images.FindOrMake(image.subject, image.runtime_handler));
-  PreloadedPart part{.names = image.names,
-                     .source = std::string(source),
-                     .reason = std::string(reason),
-                     .since = images.txn().now(),
-                     .as_of = images.txn().sequence()};
-  std::ranges::sort(part.names);
-  const auto repeated = std::ranges::unique(part.names);
-  part.names.erase(repeated.begin(), repeated.end());
-  if (part.names.size() > kMaxNamesPerImage) part.names.resize(kMaxNamesPerImage);
-  row.preloaded = std::move(part);
+  row.preloaded = PreloadedNow(images.txn(), image.names, source, reason);
   row.absent = 0;
   const auto confirms = row.pulled ? Images::Confirms::kNo : Images::Confirms::kYes;
   return images.Put(std::move(row), confirms);
@@ -580,6 +571,7 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
   const bool remembers = observing.options.remember.count() > 0;
   TRY(CheckList(images, list, observing, remembers));
   ClassifyReport report;
+  auto listed = TRY(Prepare(images, list.images, report));
   // Only the runtime tells which digests are whose.
   if (!list.source.empty()) {
     // A record under any digest may be the image's.

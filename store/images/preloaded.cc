@@ -70,21 +70,11 @@ Result<void> AllowImage(Images& images, const ListedImage& image,
   TRY(images.CheckOfOneImage(image.id));
   const auto home = TRY(images.Home(image.id));
   if (!pulled_too) TRY(CheckNotPulled(images, home, runtime_handler, image.id));
-  PreloadedPart part{.source = std::string(source),
-                     .reason = std::string(reason),
-                     .since = images.txn().now(),
-                     .as_of = images.txn().sequence()};
-  for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
-    for (const std::string& name : *names) {
-      if (name.size() <= kMaxImageBytes && ReadName(name).parses &&
-          part.names.size() < kMaxNamesPerImage) {
-        part.names.push_back(name);
-      }
-    }
-  }
-  std::ranges::sort(part.names);
-  const auto repeated = std::ranges::unique(part.names);
-  part.names.erase(repeated.begin(), repeated.end());
+  std::vector<std::string> names = image.repo_tags;
+  names.insert(names.end(), image.repo_digests.begin(), image.repo_digests.end());
+  std::erase_if(names, [](const std::string& name) {
+    return name.size() > kMaxImageBytes || !ReadName(name).parses;
+  });
   ImageRow row = TRY(images.FindOrMake(home, runtime_handler));
   if (row.pulled && row.pulled->closed_by == ClosedBy::kOperator) {
     row.pulled->closed_by = ClosedBy::kNobody;
@@ -93,7 +83,7 @@ Result<void> AllowImage(Images& images, const ListedImage& image,
       row.pulled->closed_because = "an operator closed it, and took that back";
     }
   }
-  row.preloaded = std::move(part);
+  row.preloaded = PreloadedNow(images.txn(), std::move(names), source, reason);
   row.absent = 0;
   const auto confirms = row.pulled ? Images::Confirms::kNo : Images::Confirms::kYes;
   return images.Put(std::move(row), confirms);
@@ -146,10 +136,8 @@ Result<bool> Confirm(Images& images, std::string_view image_ref, const std::stri
   ImageRow row = *found;
   // What comes back need not be what is confirmed here.
   if (!row.preloaded || row.absent != 0 || row.preloaded->source != kPresumedSource) return false;
-  row.preloaded->source = kOperatorSource;
-  row.preloaded->reason = reason;
-  row.preloaded->since = images.txn().now();
-  row.preloaded->as_of = images.txn().sequence();
+  row.preloaded =
+      PreloadedNow(images.txn(), std::move(row.preloaded->names), kOperatorSource, reason);
   const auto confirms = row.pulled ? Images::Confirms::kNo : Images::Confirms::kYes;
   TRY(images.Put(std::move(row), confirms));
   return true;

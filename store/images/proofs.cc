@@ -216,9 +216,7 @@ bool MergeCredentials(Credentials& entries, std::string_view image_name,
 
 ImageRow Unite(ImageRow into, ImageRow other, const Aging& aging) {
   into.aliases.insert(into.aliases.end(), other.aliases.begin(), other.aliases.end());
-  std::ranges::sort(into.aliases);
-  const auto repeated = std::ranges::unique(into.aliases);
-  into.aliases.erase(repeated.begin(), repeated.end());
+  SortUnique(into.aliases);
   into.listed = into.listed || other.listed;
   if (into.alias_since == 0 || (other.alias_since != 0 && other.alias_since < into.alias_since)) {
     into.alias_since = other.alias_since;

@@ -170,6 +170,10 @@ std::vector<T> Counting(const std::vector<T>& stored, bool only_registry, std::c
   return counting;
 }
 
+bool HaveSameCoordinates(const ImagePullSecret& a, const ImagePullSecret& b) {
+  return a.uid == b.uid && a.name == b.name && a.namespace_name == b.namespace_name;
+}
+
 // nullopt: none of them is the secret, or matches it. A hash that was forgotten inherits nothing
 // from another one of the same coordinates.
 Result<std::optional<Proof>> InheritedBy(const StoreTxn& txn, const ImagePullSecret& secret,
@@ -182,10 +186,7 @@ Result<std::optional<Proof>> InheritedBy(const StoreTxn& txn, const ImagePullSec
     if (!one.credential_hash.empty() && one.credential_hash == secret.credential_hash) {
       by_hash = Better(by_hash.value_or(one.proof), one.proof, aging.max_age, aging.now);
     }
-    if (one.uid == secret.uid && one.name == secret.name &&
-        one.namespace_name == secret.namespace_name) {
-      by_coordinates = one.proof;
-    }
+    if (HaveSameCoordinates(one, secret)) by_coordinates = one.proof;
   }
   if (by_hash || !by_coordinates) return by_hash;
   auto forgotten = TRY(IsHashForgotten(txn, secret.credential_hash));
@@ -204,26 +205,11 @@ Result<void> KeepWhatIsNotForgotten(const StoreTxn& txn, const std::vector<Image
                                     std::vector<ImagePullSecret>& put) {
   for (ImagePullSecret& secret : put) {
     if (!TRY(IsForgotten(txn, secret))) continue;
-    const auto same = std::find_if(stored.begin(), stored.end(), [&](const auto& one) {
-      return one.uid == secret.uid && one.name == secret.name &&
-             one.namespace_name == secret.namespace_name;
-    });
+    const auto same = std::ranges::find_if(
+        stored, [&](const auto& one) { return HaveSameCoordinates(one, secret); });
     if (same != stored.end()) secret = *same;
   }
   return {};
-}
-
-// The guest platform that the handler has now; nullopt in the outer one: it is not in the registry.
-Result<std::optional<std::optional<Platform>>> GuestNow(const StoreTxn& txn,
-                                                        std::string_view runtime_handler) {
-  using Guest = std::optional<std::optional<Platform>>;
-  auto handlers = TRY(ReadRuntimeHandlers(txn));
-  for (const RuntimeHandler& known : handlers) {
-    if (runtime_handler.empty() ? known.is_default : known.name == runtime_handler) {
-      return Guest(known.guest_platform);
-    }
-  }
-  return runtime_handler.empty() ? Guest(std::in_place) : Guest();
 }
 
 // Mode::kKubelet: the record that a decision read went meanwhile. It says that the image was
@@ -235,8 +221,11 @@ Result<void> StoreAgain(Images& images, const MatchedSecret& matched, bool forgo
   row.ref = matched.read->ref;
   row.pulled = matched.read->pulled;
   row.pulled->last_updated = images.txn().now();
-  auto guest = TRY(GuestNow(images.txn(), matched.runtime_handler));
-  if (!forgot && guest && *guest == row.pulled->guest_platform) {
+  const auto handlers = TRY(ReadRuntimeHandlers(images.txn()));
+  const RuntimeHandler* const known = FindStored(handlers, matched.runtime_handler);
+  const auto guest = known != nullptr ? known->guest_platform : std::nullopt;
+  const bool is_served = known != nullptr || matched.runtime_handler.empty();
+  if (!forgot && is_served && guest == row.pulled->guest_platform) {
     row.pulled->entries[matched.image_name].kubernetes_secrets = {matched.secret};
   }
   return images.Put(std::move(row), Images::Confirms::kYes);
@@ -438,7 +427,6 @@ Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_
 
 Result<void> WriteBack(Images& images, const MatchedSecret& matched, bool forgot) {
   const StoreTxn& txn = images.txn();
-  const ImagePullSecret& secret = matched.secret;
   const auto home = TRY(images.Home(matched.image_ref));
   auto found = TRY(images.Find(home, matched.runtime_handler));
   if (!found || !found->pulled) {
@@ -453,30 +441,15 @@ Result<void> WriteBack(Images& images, const MatchedSecret& matched, bool forgot
   const auto& secrets = entry->second.kubernetes_secrets;
   if (secrets.size() >= kMaxSecretsForWriteBack) return {};
   // A match proves nothing: what it adds has the proof of what it matched.
-  std::optional<Proof> by_hash;
-  std::optional<Proof> by_coordinates;
   const Aging aging = AgingIn(txn);
-  for (const auto& stored : Counting(secrets, matched.only_registry, aging.max_age, aging.now)) {
-    const bool hash =
-        !stored.credential_hash.empty() && stored.credential_hash == secret.credential_hash;
-    const bool coordinates = stored.uid == secret.uid && stored.name == secret.name &&
-                             stored.namespace_name == secret.namespace_name;
-    if (hash) {
-      by_hash = Better(by_hash.value_or(stored.proof), stored.proof, aging.max_age, aging.now);
-    }
-    if (coordinates) by_coordinates = stored.proof;
-  }
-  if (!by_hash && !by_coordinates) return {};
+  const auto counting = Counting(secrets, matched.only_registry, aging.max_age, aging.now);
+  const auto inherited = TRY(InheritedBy(txn, matched.secret, counting, aging));
+  if (!inherited) return {};
   ImagePullCredentials added;
-  added.kubernetes_secrets.push_back(secret);
-  added.kubernetes_secrets.back().proof = by_hash ? *by_hash : *by_coordinates;
+  ImagePullSecret& secret = added.kubernetes_secrets.emplace_back(matched.secret);
+  secret.proof = *inherited;
   // What was forgotten must not take the place of what was not.
-  auto forgotten = IsForgotten(txn, added.kubernetes_secrets.back());
-  if (forgotten && !*forgotten && !by_hash) {
-    forgotten = IsHashForgotten(txn, secret.credential_hash);
-  }
-  if (!forgotten) return forgotten.error();
-  if (*forgotten) return {};
+  if (TRY(IsForgotten(txn, secret))) return {};
   if (!MergeCredentials(row.pulled->entries, matched.image_name, added, aging)) return {};
   row.pulled->last_updated = txn.now();
   return images.Put(std::move(row), Images::Confirms::kYes);
