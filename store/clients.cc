@@ -1,10 +1,9 @@
 // What clients of an owner get: the calls that are served, with a client's bounds.
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -13,7 +12,6 @@
 #include "store/calls/impl.h"
 #include "store/calls/node_store.h"
 #include "store/door.h"
-#include "store/images/pull_row.h"
 #include "waybill/store.h"
 #include "waybill/values.h"
 
@@ -21,11 +19,9 @@ namespace waybill {
 
 namespace {
 
-// What clients may ask for. A client ends only pulls that clients began, or that it names and no
-// process runs any more: the owner says itself how its own end. If a client ended one of those,
-// what it brings later would be in no list's way to the ledger. If clients began several of one
-// string and none is named, the store takes it for the oldest; where it would count the owner's
-// among them, it learns less.
+// What clients may ask for. A client names the pull that it ends, and ends none that the owner's
+// own process runs: the owner says itself how its own end. If a client ended one of those, what it
+// brings later would be in no list's way to the ledger.
 class DoorForClients final : public internal::Door {
  public:
   DoorForClients(NodeStore& store, Mode rules) : store_(store), rules_(rules) {}
@@ -47,15 +43,6 @@ class DoorForClients final : public internal::Door {
   void Stop() noexcept override { stops_ = true; }
 
  private:
-  struct Begun {
-    PullId id;
-    std::string image;
-    std::string runtime_handler;
-  };
-  struct Ending {
-    PullId pull;           // 0: any that runs
-    bool is_known = true;  // if not, it may have begun earlier
-  };
   // Beyond it the oldest count as the owner's.
   static constexpr std::size_t kMaxBegun = 65'536;
 
@@ -70,58 +57,37 @@ class DoorForClients final : public internal::Door {
   Result<BeginPull::Answer> Begin(const BeginPull& call) {
     if (call.unless_running) return store_.Call(call);
     // Made first: for what is on record, memory must not run out.
-    std::list<Begun> one;
-    one.push_back({{}, call.image, call.runtime_handler});
+    std::multiset<std::uint64_t> one{0};
     auto begun = store_.Call(call);
     if (!begun) return begun;
-    one.front().id = {begun->pull};
+    auto node = one.extract(one.begin());
+    node.value() = begun->pull;
     const std::lock_guard lock(mutex_);
-    if (begun_.size() >= kMaxBegun) begun_.pop_front();
-    begun_.splice(begun_.end(), one);
+    if (begun_.size() >= kMaxBegun) begun_.erase(begun_.begin());
+    begun_.insert(std::move(node));
     return begun;
   }
 
   Result<Nothing> End(const EndPull& call) {
-    const PullId named{call.pull};
-    std::list<Begun> mine;
-    Ending ending;
+    if (call.pull == 0) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "it is not said which pull of \"" + call.image + "\" ended; nothing was changed",
+                   "name the one that you began by the number that BeginPull answered"};
+    }
+    std::multiset<std::uint64_t>::node_type mine;
     {
       const std::lock_guard lock(mutex_);
-      auto at = begun_.end();  // the newest
-      std::size_t may_be = 0;
-      for (auto pull = begun_.begin(); pull != begun_.end(); ++pull) {
-        if (pull->image != call.image || pull->runtime_handler != call.runtime_handler) continue;
-        if (named.value != 0 && named != pull->id) continue;
-        ++may_be;
-        if (at == begun_.end() || at->id < pull->id) at = pull;
-      }
+      const auto at = begun_.find(call.pull);
       if (at == begun_.end()) {
-        ending.pull = TRY(OtherThanOwners(call.image, named));
+        TRY(CheckNotOwners(call));
       } else {
-        ending.pull = at->id;
-        mine.splice(mine.end(), begun_, at);
-        // Kubelet rules: an image has one intent, whose beginning is the oldest's.
-        if (may_be > 1 && rules_ == Mode::kStrict) {
-          auto running = CountRunning(call.image);
-          if (!running) {
-            begun_.splice(begun_.end(), mine);
-            return running.error();
-          }
-          ending.is_known = *running == may_be;
-          if (ending.is_known) ending.pull = {};
-        }
+        mine = begun_.extract(at);
       }
     }
-    EndPull ended = call;
-    ended.pull = ending.pull.value;
-    if (!ending.is_known) {
-      ended.credentials.reset();
-      if (ended.outcome == PullOutcome::kNothing) ended.outcome = PullOutcome::kFailed;
-    }
-    auto recorded = store_.Call(ended);
-    if (!recorded) {
+    auto recorded = store_.Call(call);
+    if (!recorded && mine) {
       const std::lock_guard lock(mutex_);
-      begun_.splice(begun_.end(), mine);
+      begun_.insert(std::move(mine));
     }
     return recorded;
   }
@@ -136,43 +102,29 @@ class DoorForClients final : public internal::Door {
     return store_.Call(call);
   }
 
-  // The owner's, too.
-  Result<std::size_t> CountRunning(std::string_view image) const {
-    auto pulls = TRY(store_.ListOpenPulls());
-    return static_cast<std::size_t>(
-        std::count_if(pulls.begin(), pulls.end(), [&](const UnresolvedPull& pull) {
-          return !pull.anything && pull.image == image && pull.state == PullState::kRunning;
-        }));
-  }
-
-  // One that no client of this owner began. The mutex is held.
-  Result<PullId> OtherThanOwners(std::string_view image, PullId named) const {
-    auto pulls = TRY(store_.ListOpenPulls());
-    for (const UnresolvedPull& pull : pulls) {
-      if (pull.anything || pull.image != image) continue;
-      const bool is_meant = named.value == 0 || named == pull.id || rules_ == Mode::kKubelet;
-      if (is_meant && pull.state == PullState::kRunning && !IsClients(pull.id)) {
+  // One that no client of this owner began. Mode::kKubelet: an image has one intent for all.
+  Result<void> CheckNotOwners(const EndPull& call) const {
+    for (const UnresolvedPull& pull : TRY(store_.ListOpenPulls())) {
+      const bool is_meant =
+          pull.id.value == call.pull ||
+          (rules_ == Mode::kKubelet && !pull.anything && pull.image == call.image);
+      if (is_meant && pull.state == PullState::kRunning && !begun_.contains(pull.id.value)) {
         return Error{
             ErrorCode::kConflict,
-            "pull " + std::to_string(pull.id.value) + " of \"" + std::string(image) +
+            "pull " + std::to_string(pull.id.value) + " of \"" + call.image +
                 "\" was begun by the process that owns the store, which says itself how it "
                 "ends; nothing was changed",
             "record the begin of a pull of your own first, and name it when it ends"};
       }
     }
-    return named.value == 0 ? internal::kNoPull : named;
-  }
-
-  bool IsClients(PullId id) const {
-    return std::any_of(begun_.begin(), begun_.end(),
-                       [&](const Begun& pull) { return pull.id == id; });
+    return {};
   }
 
   NodeStore& store_;
   const Mode rules_;
   std::atomic<bool> stops_{false};
-  mutable std::mutex mutex_;
-  std::list<Begun> begun_;  // guarded by mutex_; the newest last
+  std::mutex mutex_;
+  std::multiset<std::uint64_t> begun_;  // pulls of clients that run; guarded by mutex_
 };
 
 }  // namespace

@@ -199,8 +199,9 @@ BOOST_FIXTURE_TEST_CASE(an_owner_counts_how_pulls_failed, Owned) {
         {"--error", "unexpected status from HEAD request to https://r/v2/x: 401 Unauthorized"},
         {"--unknown", "--error", "dial tcp: lookup r.example: no such host"},
         {}}) {
-    Strings failed = {"--image", "app:v1"};
-    BOOST_TEST(store.Run("intent", failed).exit_code == 0);
+    const CommandResult begun = store.Run("intent", {"--image", "app:v1", "-q"});
+    BOOST_TEST(begun.exit_code == 0, begun.err);
+    Strings failed = {"--image", "app:v1", "--pull", begun.out.substr(0, begun.out.find('\n'))};
     failed.insert(failed.end(), how.begin(), how.end());
     const CommandResult result = store.Run("failed", failed);
     BOOST_TEST(result.exit_code == 0, result.err);

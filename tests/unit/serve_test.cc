@@ -115,8 +115,8 @@ struct Session {
 void Session::Play() {
   const std::vector<ListedImage> images = {{.id = Digest('b'), .repo_tags = {"r.example/b:1"}},
                                            {.id = Digest('e'), .pinned = true}};
-  Say(BeginPull{.image = "r.example/b:1"});
-  Say(EndPull{.image = "r.example/b:1", .outcome = PullOutcome::kUnknown});
+  const std::uint64_t other = Say(BeginPull{.image = "r.example/b:1"}).pull;
+  Say(EndPull{.image = "r.example/b:1", .pull = other, .outcome = PullOutcome::kUnknown});
   const ListToken token = Say(BeginList()).token;
   Say(ClassifyImages{.list = {.images = images, .token = token, .complete = true}});
   const std::uint64_t pull = Say(BeginPull{.image = kA}).pull;
@@ -232,56 +232,26 @@ BOOST_FIXTURE_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner, Served) {
   };
   const BeginPull begin{.image = kA};
   const PullId own = Must(store->BeginPull(kCopy));
-  for (const std::uint64_t named : {std::uint64_t{0}, own.value}) {
-    ExpectError(owner.Call(Ended(named, PullOutcome::kNothing)), ErrorCode::kConflict);
-    ExpectError(owner.Call(Ended(named, PullOutcome::kPulled)), ErrorCode::kConflict);
+  for (const PullOutcome outcome : {PullOutcome::kNothing, PullOutcome::kPulled}) {
+    ExpectError(owner.Call(Ended(own.value, outcome)), ErrorCode::kConflict);
+    ExpectError(owner.Call(Ended(0, outcome)), ErrorCode::kInvalidArgument);
   }
   ExpectError(owner.Call(DropPulls{.pull = own.value, .reason = "why"}), ErrorCode::kConflict);
   ExpectError(owner.Call(DropPulls{.image = kA, .reason = "why"}), ErrorCode::kConflict);
   BOOST_TEST_REQUIRE(left() == Pulls{own.value});
-  // Its own it does, named or not, though the owner's is newer.
-  Must(owner.Call(begin));
-  const PullId newest = Must(store->BeginPull(kCopy));
-  Must(owner.Call(Ended(0, PullOutcome::kNothing)));
+  // Its own it does, though the owner's is newer; once.
   const std::uint64_t first = Must(owner.Call(begin)).pull;
-  BOOST_TEST(left() == (Pulls{own.value, newest.value, first}));
-  Must(owner.Call(Ended(first, PullOutcome::kPulled)));
+  const PullId newest = Must(store->BeginPull(kCopy));
+  const std::uint64_t second = Must(owner.Call(begin)).pull;
+  Must(owner.Call(Ended(first, PullOutcome::kNothing)));
+  BOOST_TEST(left() == (Pulls{own.value, newest.value, second}));
+  Must(owner.Call(Ended(second, PullOutcome::kPulled)));
   BOOST_TEST(left() == (Pulls{own.value, newest.value}));
-  ExpectError(owner.Call(Ended(0, PullOutcome::kPulled)), ErrorCode::kConflict);
+  ExpectError(owner.Call(Ended(newest.value, PullOutcome::kPulled)), ErrorCode::kConflict);
   // Of unknown end, nobody runs it any more.
   Must(store->EndPull(kCopy, own, PullOutcome::kUnknown));
   Must(owner.Call(Ended(own.value, PullOutcome::kPulled)));
   BOOST_TEST(left() == Pulls{newest.value});
-  // But who does not name it knows nothing of it.
-  Must(store->EndPull(kCopy, newest, PullOutcome::kUnknown));
-  Must(owner.Call(Ended(0, PullOutcome::kNothing)));
-  BOOST_TEST(left() == Pulls{newest.value});
-}
-
-// Of several that it does not name, a client may have ended the one that began first.
-BOOST_AUTO_TEST_CASE(clients_that_name_no_pull_bring_nothing_back) {
-  const BeginPull begin{.image = kA};
-  for (const bool owner_pulls : {false, true}) {
-    for (const bool revoked : {false, true}) {
-      Served served;
-      const Owner& client = served.owner;
-      const auto must_pull = [&] {
-        Pod pod(kSecretA);
-        return served.store->MustPull(kCopy, pod).pull;
-      };
-      if (owner_pulls) Must(served.store->BeginPull(kCopy));
-      Must(client.Call(begin));
-      if (revoked) Must(client.Call(Revoke{.what = {.who = {"team-a", "pull"}}}));
-      Must(client.Call(begin));
-      Must(client.Call(Ended(0, PullOutcome::kPulled, WithSecret(kSecretA))));
-      // Beside a pull of the owner's, what several of a client's proved is not told apart.
-      BOOST_TEST(must_pull() == (revoked || owner_pulls));
-      Must(client.Call(Ended(0, PullOutcome::kNothing)));
-      Must(client.Call(begin));
-      Must(client.Call(Ended(0, PullOutcome::kPulled, WithSecret(kSecretA))));
-      BOOST_TEST(!must_pull());
-    }
-  }
 }
 
 // --- Serving and not

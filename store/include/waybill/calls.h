@@ -119,7 +119,7 @@ struct EndPull {
   std::string image = {};
   std::string image_ref = {};  // what the runtime returned after the pull
   std::string runtime_handler = {};
-  std::uint64_t pull = 0;  // 0: the newest of this string
+  std::uint64_t pull = 0;  // 0, in the owner's process: the newest of this string
   PullOutcome outcome = PullOutcome::kUnknown;
   std::optional<ImagePullCredentials> credentials = {};
   PullDetails details = {};  // its members, in JSON
