@@ -16,8 +16,8 @@ class PruneCall final : public StoreCall {
     store_.DeclareToWrite(flags);
     images_.Declare(flags, ": all images").TakesSetting();
     list_.Declare(flags);
-    flags.Value("--until", &until_, "RFC3339", "forget what was last updated before this time",
-                ParseTime);
+    flags.Value("--until", &until_, "RFC3339",
+                "in mode kubelet: forget what was last updated\nbefore this time", ParseTime);
     change_.DeclareAllowEmpty(flags, "list of images");
     change_.DeclareDryRun(flags);
     flags.Excludes("--begin",
@@ -67,8 +67,8 @@ Command PruneCommand() {
       .notes =
           R"(The list must be complete: an image that it lacks is gone. Its record, and its entry in
 the ledger, are remembered for 30 days, for when it comes back; of a full store they are
-deleted. Images that were pulled after the token was drawn keep their records. --until
-compares clocks instead; prefer a token. If the list names runtime handlers, records
+deleted. Images that were pulled after the token was drawn keep their records. In mode
+kubelet --until compares clocks instead. If the list names runtime handlers, records
 under other handlers are deleted, except the last one of an image, which loses its
 credentials instead. With --cri it is one step, which draws the token itself. `waybill
 observe` does the same, and judges what is there.)",

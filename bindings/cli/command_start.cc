@@ -67,10 +67,6 @@ void WriteFound(const OpeningReport& report, const std::string& store, Output& o
              HowMany(report.records_without_credentials, "record"));
   }
   if (report.witness_made) out.Line("witness     it was missing, and was created");
-  if (!report.clock_was_ahead.empty()) {
-    out.Line("clock       {}; {} had a later time, and now have that of this start",
-             report.clock_was_ahead, HowMany(report.times_mended, "record"));
-  }
   if (report.readers_cleared > 0) {
     out.Line("cleared     {} of dead readers", HowMany(report.readers_cleared, "slot"));
   }

@@ -385,8 +385,6 @@ type Opening struct {
 	Records                   int64            `json:"records"`
 	QuarantinedFiles          int64            `json:"quarantinedFiles"`
 	Commit                    int64            `json:"commit"`
-	ClockWasAhead             string           `json:"clockWasAhead"` // empty: it was not
-	TimesMended               int64            `json:"timesMended"`
 	CopyOf                    string           `json:"copyOf"` // the directory that this store was copied from
 	Imported                  ImportReport     `json:"imported"`
 	IDMappings                IdMappingReport  `json:"idMappings"`

@@ -46,8 +46,7 @@ struct Working {
     context.handles = &handles;
     context.identity = &identity;
     context.directory = &store.database.env->directory();
-    context.now = std::max(clock, state.latest_time);
-    context.clock = clock;
+    context.now = clock;
     context.boot = boot;
   }
   Working(const Working&) = delete;

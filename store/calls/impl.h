@@ -187,11 +187,6 @@ class NodeStore::Impl {
   internal::PullCounts pull_counts;
   Timestamp opened_when = {};  // owner
 
-  // Mode::kStrict: the commit that mended times from a clock that was ahead; 0: none.
-  std::atomic<std::uint64_t> clock_mended_at{0};
-  // Mends them. Returns how many records had a later time.
-  Result<std::uint64_t> MendClock();
-
   void NoteToken(std::uint64_t token) {
     std::uint64_t last = last_token.load();
     while (last < token && !last_token.compare_exchange_weak(last, token)) {
@@ -255,7 +250,6 @@ class NodeStore::Impl {
   std::string SettingsToKeep() const;
   void OpenTrace(const NodeStoreOptions& options);
   // The steps between the opened database and the readers.
-  Result<void> MendClockAtOpening();
   Result<void> EndRunningPulls();
   Result<void> OpenRevocations(const NodeStoreOptions& options);
   Result<void> DropOldRevocations(std::filesystem::path kubelet_directory,

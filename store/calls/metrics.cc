@@ -393,7 +393,6 @@ void WriteOpening(const NodeStore::Impl& impl, Writer& out) {
       {"rebuilt", report.set_aside},
       {"commitUndone", report.commit_undone},
       {"witnessMade", report.witness_made},
-      {"clockWasAhead", report.clock_was_ahead.empty() ? 0 : 1},
       {"afterGap", report.after_gap}};
   for (const auto& [kind, count] : findings) out.Series({{"kind", std::string(kind)}}, count);
 }

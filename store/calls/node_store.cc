@@ -13,7 +13,6 @@
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/options.h"
-#include "store/base/timestamp.h"
 #include "store/base/trace.h"
 #include "store/base/try.h"
 #include "store/calls/impl.h"
@@ -214,7 +213,6 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   Committer::Hooks hooks;
   hooks.clock = options.clock;
   hooks.boot_clock = options.boot_clock;
-  hooks.time_never_goes_back = rules == Mode::kStrict;
   hooks.undo = &undo;
   hooks.still_owned = [this](Committer::When when) {
     return internal::CheckStillOwned(owned->database, when);
@@ -246,7 +244,6 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
     return changes_mode ? images.txn().PutSettings(internal::kStrictestSettings) : Result<void>();
   }));
   if (changes_mode) owned->database.identity.settings = internal::kStrictestSettings;
-  if (auto r = MendClockAtOpening(); !r) return r;
   if (auto r = OpenRevocations(options); !r) return r;
   // Before any step that may fail: the next opening may name no directory.
   if (auto r = OpenUserNamespaces(options); !r) return r;
@@ -289,26 +286,6 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
     report.warnings.push_back(finished.error().message);
   }
   return owned->lock.AnnounceRecovered(opened.database_id);
-}
-
-Result<std::uint64_t> NodeStore::Impl::MendClock() {
-  auto records = WriteImages(*this, internal::MendTimes);
-  if (records) clock_mended_at = committer->state().commit_sequence;
-  return records;
-}
-
-Result<void> NodeStore::Impl::MendClockAtOpening() {
-  const Timestamp latest = committer->state().latest_time;
-  const Timestamp now = clock();
-  if (rules != Mode::kStrict || !internal::IsFromClockAhead(latest, now)) return {};
-  auto records = MendClock();
-  const bool is_full = !records && records.error().code == ErrorCode::kStoreFull;
-  if (!records && !is_full) return records.error();
-  report.clock_was_ahead = "the clock was ahead: it said " + FormatTimestamp(latest) +
-                           ", and now says " + FormatTimestamp(now);
-  if (records) report.times_mended = *records;
-  if (is_full) report.clock_was_ahead += "; the store is full, so its times stay as they are";
-  return {};
 }
 
 Result<void> NodeStore::Impl::TakeOver(const NodeStoreOptions& options) {

@@ -373,32 +373,21 @@ namespace door {
 // image may be listed under another ref; so does DeleteImage. An image that is listed under one
 // handler keeps its record there and loses those under others, except the last record that says
 // that the image was pulled: that one loses its credentials instead.
-// By a time: the kubelet's form, by clocks; nothing that is preloaded. Mode::kKubelet cuts times to
-// the second. Mode::kStrict: a record whose time is more than a day ahead of the clock gets the
-// time of this call; if the clock was ahead and was corrected, a time ahead of it does not delete
-// records written since.
+// By a time: the kubelet's form, by clocks, whose times it cuts to the second.
 Result<PruneBefore::Answer> Do(NodeStore& store, const PruneBefore& call, const Progress&) {
   if (call.before.has_value() == call.token.has_value()) {
     return Invalid("give either a time or a token", "BeginList draws a token");
   }
   NodeStore::Impl& impl = store.impl();
-  internal::RetireLimit limit;
-  limit.remember = impl.Remember();
-  if (call.token) {
-    limit.token = call.token->commit;
-    return PruneTo(impl, call.images, limit, call.token, OptionsOf(call));
+  if (call.before && impl.rules == Mode::kStrict) {
+    return Invalid("in mode `strict` no record goes by the time of a clock",
+                   "give a token: BeginList draws it before the images are listed");
   }
-  bool met_ahead = false;
-  limit.by_stamp = false;
-  limit.until = *call.before;
-  if (internal::ClockIsMonotone(impl.rules)) {
-    limit.mended_at = impl.clock_mended_at.load();
-    limit.met_ahead = &met_ahead;
-  }
-  auto report = PruneTo(impl, call.images, limit, std::nullopt, OptionsOf(call));
-  // So that the next prune can remove them. In a full store they stay as they are.
-  if (report && met_ahead && !call.dry_run) static_cast<void>(impl.MendClock());
-  return report;
+  const internal::RetireLimit limit{.by_stamp = call.token.has_value(),
+                                    .token = call.token.value_or(ListToken()).commit,
+                                    .until = call.before.value_or(Timestamp()),
+                                    .remember = impl.Remember()};
+  return PruneTo(impl, call.images, limit, call.token, OptionsOf(call));
 }
 
 }  // namespace door

@@ -10,13 +10,14 @@ namespace {
 constexpr std::int64_t kPerSecond = 1'000'000'000;
 constexpr std::int64_t kMostSeconds = std::numeric_limits<std::int64_t>::max() / kPerSecond - 1;
 
-}  // namespace
-
+// Whether `time` came from a clock that was ahead. `clock` is the time now.
 bool IsFromClockAhead(Timestamp time, Timestamp clock) {
   return clock.seconds >= kEarliestClockSeconds &&
          Between(clock, time) >
              std::chrono::seconds(kMaxClockLeadSeconds + 1) - std::chrono::nanoseconds(1);
 }
+
+}  // namespace
 
 std::chrono::nanoseconds Between(Timestamp from, Timestamp to) {
   std::int64_t seconds = 0;

@@ -15,8 +15,6 @@ namespace waybill::internal {
 inline constexpr std::int64_t kMaxClockLeadSeconds = std::int64_t{24} * 60 * 60;
 // 2025-01-01. A clock before that has lost its time and proves nothing.
 inline constexpr std::int64_t kEarliestClockSeconds = 1735689600;
-// Whether `time` came from a clock that was ahead. `clock` is the time now.
-bool IsFromClockAhead(Timestamp time, Timestamp clock);
 
 // 70 years: a bound for what is stored.
 inline constexpr std::chrono::nanoseconds kLongestRun{std::int64_t{1} << 61};

@@ -235,7 +235,7 @@ void Committer::RunBatch(std::span<Request*> batch) {
   }
 }
 
-StoreTxn::Context Committer::MakeContext(MDB_txn* txn, const State& state) const {
+StoreTxn::Context Committer::MakeContext(MDB_txn* txn) const {
   StoreTxn::Context context;
   context.txn = txn;
   context.handles = &handles_;
@@ -244,7 +244,6 @@ StoreTxn::Context Committer::MakeContext(MDB_txn* txn, const State& state) const
   context.clock = hooks_.clock();
   if (hooks_.boot_clock) context.boot = hooks_.boot_clock();
   context.now = context.clock;
-  if (hooks_.time_never_goes_back) context.now = std::max(context.now, state.latest_time);
   return context;
 }
 

@@ -72,8 +72,6 @@ class Committer {
     std::function<Timestamp()> clock = {};
     // How long the node runs. Missing: not known, so what counts by it stands still.
     BootClock boot_clock = {};
-    // Mode::kStrict: if the clock goes back, changes keep the latest time that the store knows.
-    bool time_never_goes_back = true;
     UndoLog* undo = nullptr;
     // If it allows that, commits flush once, into room ahead. If it is null, as at opening, they
     // flush twice, into room ahead too: a cut leaves no newest tree that lies past the file's end.
@@ -150,7 +148,7 @@ class Committer {
   Result<void> StillOwned(When when) const {
     return hooks_.still_owned ? hooks_.still_owned(when) : Result<void>();
   }
-  StoreTxn::Context MakeContext(MDB_txn* txn, const State& state) const;
+  StoreTxn::Context MakeContext(MDB_txn* txn) const;
   Room FindRoom(const lmdb::Env::Info& info) const;
   // A commit that changes nothing, so that the next one can use the pages that the last one freed.
   // False: there are too few for that, or it failed.

@@ -99,7 +99,6 @@ std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema) 
     if (schema.has(spec)) tables.push_back(ToDigest(state.digest(spec.table)));
   }
   const auto tables_at = builder.CreateVectorOfStructs(tables);
-  const v1::Time latest = ToTime(state.latest_time);
   const v1::TableDigest header = ToDigest(state.header);
   const Clocks& clocks = state.clocks;
   const v1::Uuid boot(Raw(clocks.boot.boot_id));
@@ -110,7 +109,6 @@ std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema) 
   fields.add_commit_sequence(state.commit_sequence);
   fields.add_lmdb_txn_id(state.lmdb_txn_id);
   fields.add_distrustful(state.distrustful);
-  fields.add_latest_time(&latest);
   fields.add_header(&header);
   fields.add_tables(tables_at);
   fields.add_last_pull_id(state.last_pull_id);
@@ -136,17 +134,15 @@ std::vector<std::uint8_t> EncodeState(const State& state, const Schema& schema) 
 
 std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   const auto* root = Root<v1::State>(payload);
-  if (root == nullptr || root->latest_time() == nullptr || root->header() == nullptr ||
-      root->tables() == nullptr || root->tables()->size() > kTableCount ||
-      root->boot() == nullptr || root->wall() == nullptr || root->age_clock() == nullptr ||
-      root->end_clock() == nullptr) {
+  if (root == nullptr || root->header() == nullptr || root->tables() == nullptr ||
+      root->tables()->size() > kTableCount || root->boot() == nullptr || root->wall() == nullptr ||
+      root->age_clock() == nullptr || root->end_clock() == nullptr) {
     return std::nullopt;
   }
   State state;
   state.commit_sequence = root->commit_sequence();
   state.lmdb_txn_id = root->lmdb_txn_id();
   state.distrustful = root->distrustful();
-  state.latest_time = FromTime(*root->latest_time());
   state.last_pull_id = root->last_pull_id();
   state.last_list = root->last_list();
   state.evidence_removed = root->evidence_removed();

@@ -66,7 +66,6 @@ struct State {
   std::uint64_t commit_sequence = 0;
   std::uint64_t lmdb_txn_id = 0;
   bool distrustful = false;
-  Timestamp latest_time;
   std::uint64_t last_pull_id = 0;  // of the newest open pull
   // Commit of the newest token of a list that was observed; of one that changed nothing only if
   // something was committed since.

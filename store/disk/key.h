@@ -1,9 +1,8 @@
 // The 16-byte keys of every table.
 //
-//   images---------1   XXH3-128 of the image's subject; for another runtime handler than the
-//   default
-//                      one, the last 4 bytes XOR a hash of its name. An image's copies lie side by
-//                      side, so "was it pulled for any handler" is one seek
+//   images---------1   XXH3-128 of the image's subject; for a runtime handler that is not the
+//                      default, the last 4 bytes XOR a hash of its name. An image's copies lie side
+//                      by side, so "was it pulled for any handler" is one seek
 //   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
 //   observed-preload   XXH3-128 of the image ref
 //   kubelet-files--1   XXH3-128 of the path below image_manager/

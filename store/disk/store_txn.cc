@@ -304,7 +304,6 @@ Result<void> StoreTxn::PutSettings(const std::string& settings) {
 Result<void> StoreTxn::WriteState() {
   ++state_.commit_sequence;
   state_.lmdb_txn_id = mdb_txn_id(context_.txn);
-  state_.latest_time = std::max(state_.latest_time, context_.now);
   state_.clocks = clocks();
   return PutHeaderRecord(kStateKey, RecordKind::kState, EncodeState(state_, schema()));
 }

@@ -71,12 +71,6 @@ class StoreTxn {
   Timestamp clock() const { return context_.clock; }
   // What the store knows of time, as of this change.
   Clocks clocks() const { return state_.clocks.At(context_.boot, context_.clock); }
-  // Sets `now` to the clock, for this change and later ones.
-  void TrustClock() {
-    context_.now = context_.clock;
-    state_.latest_time = context_.clock;
-    dirty_ = true;
-  }
   State& state() { return state_; }
   // The sequence of the commit under way, which stamps what it writes.
   std::uint64_t sequence() const { return state_.commit_sequence + 1; }

@@ -450,8 +450,6 @@ void Describe(auto& v, const OpeningReport& x) {
   v("records", x.records);
   v("quarantinedFiles", x.quarantine_entries);
   v("commit", x.commit_sequence);
-  v("clockWasAhead", x.clock_was_ahead);
-  v("timesMended", x.times_mended);
   v("copyOf", x.copy_of);
   v("imported", x.import);
   v("idMappings", x.user_namespaces);

@@ -63,18 +63,4 @@ Result<void> ChangeMode(Images& images) {
   return images.learns_aliases() ? Gather(images) : Spread(images);
 }
 
-Result<std::uint64_t> MendTimes(Images& images) {
-  StoreTxn& txn = images.txn();
-  if (IsFromClockAhead(txn.state().latest_time, txn.clock())) txn.TrustClock();
-  auto ahead = TRY(images.All([&](const ImageRow& row) {
-    return row.pulled && row.pulled->last_updated &&
-           IsFromClockAhead(*row.pulled->last_updated, txn.clock());
-  }));
-  for (ImageRow& row : ahead) {
-    row.pulled->last_updated = txn.now();
-    TRY(images.Put(std::move(row), Images::Confirms::kYes));
-  }
-  return ahead.size();
-}
-
 }  // namespace waybill::internal

@@ -27,7 +27,6 @@ namespace waybill::internal {
 constexpr bool LearnsAliases(Mode mode) { return mode == Mode::kStrict; }
 constexpr bool Presumes(Mode mode) { return mode == Mode::kKubelet; }
 constexpr bool KeepsEndedPulls(Mode mode) { return mode == Mode::kStrict; }
-constexpr bool ClockIsMonotone(Mode mode) { return mode == Mode::kStrict; }
 constexpr bool WaitsForWriteBack(Mode mode) { return mode == Mode::kKubelet; }
 
 class Images {

@@ -367,9 +367,7 @@ Result<void> RecordPulled(Images& images, InFlight& in_flight, const PulledImage
   // it.
   const bool confirms = changed || strict;
   if (confirms || proves || other_guest) {
-    // A record written by a clock that was ahead keeps its time.
-    const bool ahead = ClockIsMonotone(images.mode()) && record.last_updated > txn.now();
-    if (confirms && !ahead) record.last_updated = txn.now();
+    if (confirms) record.last_updated = txn.now();
     row.pulled = std::move(record);
     TRY(images.Put(std::move(row), confirms ? Images::Confirms::kYes : Images::Confirms::kNo));
   }

@@ -18,18 +18,13 @@ namespace {
 std::atomic<std::size_t> most_remembered = kMaxRemembered;
 
 // Nor may what was said of its coming be newer than the list: an operator may have said it.
-bool OldEnough(const ImageRow& row, Mode mode, const RetireLimit& limit, Timestamp clock) {
+bool OldEnough(const ImageRow& row, const RetireLimit& limit) {
   if (limit.by_stamp) {
     return row.stamp <= limit.token && (!row.preloaded || row.preloaded->as_of <= limit.token);
   }
-  if (row.preloaded && row.preloaded->since >= limit.until) return false;
-  const bool younger = limit.mended_at != 0 && row.stamp >= limit.mended_at;
-  if (younger && IsFromClockAhead(limit.until, clock)) return false;
-  if (!row.pulled->last_updated) return true;
-  Timestamp updated = *row.pulled->last_updated;
   // On disk the kubelet's times have whole seconds.
-  if (!ClockIsMonotone(mode)) updated.nanoseconds = 0;
-  return updated < limit.until;
+  const auto& updated = row.pulled->last_updated;
+  return !updated || Timestamp{updated->seconds, 0} < limit.until;
 }
 
 // Records to remove whose images are on the node under other handlers.
@@ -125,7 +120,7 @@ class Retiring {
       }
       return true;
     }
-    if (!OldEnough(*row, images_.mode(), limit_, txn.clock())) {
+    if (!OldEnough(*row, limit_)) {
       Keep(report.kept_newer, *row);
     } else if (stays && !listed.empty()) {
       Keep(report.kept_in_list, *row);
@@ -168,11 +163,6 @@ class Retiring {
   void Keep(std::uint64_t& counter, const ImageRow& row) {
     ++counter;
     copies_.known.insert(row.subject);
-    const auto& updated = row.pulled->last_updated;
-    if (limit_.met_ahead != nullptr && updated &&
-        IsFromClockAhead(*updated, images_.txn().clock())) {
-      *limit_.met_ahead = true;
-    }
   }
 
   // It left the node, or came back.

@@ -25,11 +25,7 @@ namespace waybill::internal {
 struct RetireLimit {
   bool by_stamp = true;
   std::uint64_t token = 0;  // by_stamp: goes if its stamp is not above this
-  Timestamp until;          // otherwise: goes if last updated before this, or never
-  // If not 0: the commit in which a clock that was ahead was corrected. Records since then are
-  // newer than an `until` that is ahead of the clock.
-  std::uint64_t mended_at = 0;
-  bool* met_ahead = nullptr;  // set if a kept record's time came from a clock ahead
+  Timestamp until;          // otherwise, Mode::kKubelet: if last updated before this, or never
   // Subjects that stay, and what no list ever had: an image on the list was left unjudged, and may
   // be the one that this is about, under another ref.
   const std::set<std::string>* spared = nullptr;

@@ -133,7 +133,6 @@ void CarryClocks(const Replacing& from, State& state) {
   for (const Salvaged* one : {&from.source, from.old}) {
     if (one == nullptr || !one->state) continue;
     const auto ages = std::max(state.clocks.ages, one->state->clocks.ages);
-    state.latest_time = std::max(state.latest_time, one->state->latest_time);
     state.clocks = one->state->clocks;
     state.clocks.ages = ages;
   }

@@ -66,6 +66,12 @@ void History::PruneByTimeStep() {
        ", listed:" + DescribeListed(drawn));
   for (Side& side : sides_) {
     const auto images = ListedFor(side, drawn);
+    if (side.rules == Mode::kStrict) {
+      const auto refused = side.store->PruneBefore(images, until);
+      Expect(!refused && refused.error().code == ErrorCode::kInvalidArgument, side,
+             "a time should have been refused");
+      continue;
+    }
     ComparePruned(
         side, images,
         [&](const waybill::ChangeOptions& how) {

@@ -206,8 +206,6 @@ json AsJson(const OpeningReport& report) {
   return Telling({{"setAside", report.set_aside},
                   {"distrustful", report.distrustful},
                   {"distrustReason", report.distrust_reason},
-                  {"clockWasAhead", !report.clock_was_ahead.empty()},
-                  {"timesMended", report.times_mended},
                   {"userNamespaces", AsJson(report.user_namespaces)},
                   {"afterGap", report.after_gap},
                   {"gapReason", report.gap_reason},

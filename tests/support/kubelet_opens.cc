@@ -67,9 +67,11 @@ Decision CollectorForgets(Mode rules) {
 Decision CollectorCutsToSeconds(Mode rules) {
   ScratchStore store(rules);
   const Timestamp began{kFakeEpoch + 60, 500'000'000};
+  const ListToken token = Must(store->BeginList());
   store.clock().Set({kFakeEpoch + 60, 700'000'000});
   store.Pull(kImage, kImageRef, TenantX());
-  Must(store->PruneBefore({}, began, {.allow_empty = true}));
+  Must(rules == Mode::kKubelet ? store->PruneBefore({}, began, {.allow_empty = true})
+                               : store->Prune({}, token, {.allow_empty = true}));
   return store.Check(kImage, kImageRef);
 }
 

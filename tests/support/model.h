@@ -240,8 +240,6 @@ class Model {
   // --- Revocation and ages
 
   // By more than a day. Such a clock is right now, and so are the times of records.
-  bool IsAhead(Timestamp time) const;
-  void MendTimes();
   bool IsPastAge(const Proof& proof) const;
   bool IsCheckedEnough(const std::string& name, const Proof& proof) const;
   // Of two proofs of the same credentials.
@@ -311,7 +309,6 @@ class Model {
   bool EraseIntents(const IntentKey& key);
   void Written();
   void Committed();
-  Timestamp TimeOfWriting() const;
   // Whether a list is committed for the time alone, by which ages are measured.
   bool MustKeepTime() const;
 
@@ -413,7 +410,6 @@ class Model {
   std::size_t most_remembered_ = kMaxRemembered;
   Timestamp now_;
   BootTime boot_;
-  Timestamp latest_{};  // of anything written
   // In nanoseconds, as of what was written last: how long the node ran, and two clocks that go on
   // by that or by the wall clock.
   struct Times {
@@ -446,7 +442,6 @@ class Model {
   std::vector<std::string> left_;  // names of images that the last list left
   bool changed_ = false;
   bool never_listed_went_ = false;      // with the last prune: a record that no list had
-  bool met_ahead_ = false;              // and one stays whose time is ahead of the clock
   std::uint64_t last_token_ = 0;        // drawn by this process
   std::uint64_t last_list_ = 0;         // its token; one that changed nothing is in no commit yet
   std::uint64_t kept_list_ = 0;         // that of the last commit

@@ -410,7 +410,7 @@ void Model::EndPull(std::vector<ModelPull>::iterator at, PullState state) {
 // It ended now. Of one string and state one is kept.
 void Model::KeepEnded(ModelPull ended) {
   UnresolvedPull& pull = ended.pull;
-  pull.ended = TimeOfWriting();
+  pull.ended = now_;
   pull.ended_at = boot_;
   std::erase_if(pulls_, [&](const ModelPull& one) {
     const UnresolvedPull& other = one.pull;
@@ -452,13 +452,13 @@ void Model::TakeOverIntent(const KnownImage& image, const std::string& stored, T
 
 void Model::PullOfAnything() {
   UnresolvedPull pull{.anything = true, .state = PullState::kUnknown};
-  pull.began = TimeOfWriting();
+  pull.began = now_;
   KeepEnded({pull, {}, ++last_number_});
 }
 
 void Model::PullOfDropped() {
   UnresolvedPull pull{.anything = true, .state = PullState::kDropped};
-  pull.began = TimeOfWriting();
+  pull.began = now_;
   pull.dropped_ran = RanSeconds();
   KeepEnded({pull, {}, ++last_number_});
 }
@@ -605,9 +605,7 @@ bool Model::IsOver(std::uint64_t absent_ran) const {
   return RanSeconds() >= absent_ran + static_cast<std::uint64_t>(evidence_.remember.count());
 }
 
-Timestamp Model::AbsentFrom() const {
-  return {std::max<std::int64_t>(TimeOfWriting().seconds, 1), 0};
-}
+Timestamp Model::AbsentFrom() const { return {std::max<std::int64_t>(now_.seconds, 1), 0}; }
 
 void Model::ForgetAbsent(const CopyKey& copy) {
   const auto entry = ledger_.find(copy);
@@ -759,8 +757,8 @@ void Model::Enter(const Listed& image, const std::string& source, const std::str
   const std::string of = ImageOf(image.id);
   const std::set<std::string> names(image.names.begin(), image.names.end());
   const CopyKey copy{of, image.stored};
-  ledger_[copy] = {
-      of, image.stored, {names.begin(), names.end()}, source, reason, TimeOfWriting(), writes_ + 1};
+  ledger_[copy] = {of,   image.stored, {names.begin(), names.end()}, source, reason,
+                   now_, writes_ + 1};
   Confirm(copy);
   if (const auto record = records_.find(copy); record != records_.end()) {
     record->second.absent_since.reset();
@@ -816,7 +814,7 @@ void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
         Leave(unknown[i], report);
         continue;
       }
-      Close(unknown[i].id, unknown[i].stored, TimeOfWriting(), true);
+      Close(unknown[i].id, unknown[i].stored, now_, true);
       ForgetAbsent({ImageOf(unknown[i].id), unknown[i].stored});
       ++report.closed;
     } else {
@@ -859,7 +857,7 @@ void Model::CloseUnknown(const std::vector<Listed>& images,
       Enter(image, sources[i], "");
       ++report.preloaded;
     } else {
-      Close(image.id, image.stored, TimeOfWriting(), true);
+      Close(image.id, image.stored, now_, true);
       ForgetAbsent({ImageOf(image.id), image.stored});
       ++report.closed;
     }
@@ -1035,7 +1033,7 @@ bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler)
     if (std::exchange(record.closed_by_list, false)) record.stamp = writes_ + 1;
   }
   if (!has_own) {
-    Close(image, stored, TimeOfWriting());
+    Close(image, stored, now_);
     ImagePulledRecord& closed = records_.at({image, stored});
     closed.closed_by_operator = true;
     closed.absent_since = before.absent_since;
@@ -1054,7 +1052,7 @@ bool Model::SettlePresumed(const std::string& ref, const std::string& handler, S
   if (entry->second.absent_since) return false;
   entry->second.source = "operator";
   entry->second.reason = reason;
-  entry->second.since = TimeOfWriting();
+  entry->second.since = now_;
   entry->second.stamp = writes_ + 1;
   Confirm(entry->first);
   Written();

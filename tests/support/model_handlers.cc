@@ -175,8 +175,7 @@ RuntimesReport Model::Replace(Handlers handlers) {
   const std::string name = NameOfDefault(handlers);
   // What is kept under the default's own name could not be asked for any more.
   RuntimesReport folded;
-  Fold([&](const std::string& stored) { return report.turned_on || stored == name; },
-       TimeOfWriting(), folded);
+  Fold([&](const std::string& stored) { return report.turned_on || stored == name; }, now_, folded);
   report.records_collapsed = folded.records_collapsed;
   report.intents_collapsed = folded.intents_collapsed;
   const bool other_default = !handlers_.empty() && NameOfDefault(handlers_) != name;
@@ -220,7 +219,7 @@ void Model::DropOutdated(bool other_default, RuntimesReport& report) {
 
 RuntimesReport Model::Collapse() {
   RuntimesReport report;
-  const bool folded = Fold([](const std::string&) { return true; }, TimeOfWriting(), report);
+  const bool folded = Fold([](const std::string&) { return true; }, now_, report);
   const bool others = HasOthers(handlers_);
   std::erase_if(handlers_, [](const RuntimeHandler& handler) { return !handler.is_default; });
   if (folded || others) Written();

@@ -131,9 +131,6 @@ std::optional<Platform> Model::GuestOf(const std::string& stored) const {
   return std::nullopt;
 }
 
-// A clock that went back does not make a closed record older than what was written before it.
-Timestamp Model::TimeOfWriting() const { return closed_ ? std::max(now_, latest_) : now_; }
-
 void Model::Written() {
   // Nothing that is written brings back what was forgotten.
   for (auto& [copy, record] : records_) {
@@ -149,7 +146,6 @@ void Model::Written() {
 }
 
 void Model::Committed() {
-  latest_ = std::max(latest_, now_);
   times_ = TimesNow();
   kept_list_ = last_list_;
 }
@@ -184,7 +180,7 @@ bool Model::PutIntent(const KnownImage& image, const std::string& handler) {
 
 void Model::Begin(const KnownImage& image, const std::string& stored, PullId id) {
   UnresolvedPull pull{.id = id, .image = image.image, .runtime_handler = stored};
-  pull.began = TimeOfWriting();
+  pull.began = now_;
   pull.stamp = writes_ + 1;
   Written();
   pulls_.push_back({pull, image, ++last_number_});
@@ -240,7 +236,7 @@ bool Model::Pulled(const KnownImage& image, const std::string& returned,
   if (returned.empty() || !image.name) return false;
   const auto stored = StoredOfPull(image, handler);
   if (!stored) return false;
-  const Timestamp time = TimeOfWriting();
+  const Timestamp time = now_;
   const std::uint64_t commit = writes_ + 1;
   if (closed_ && result.image) LearnEntry(*result.image);
   // Two images may have the digest that the pull returned.
@@ -341,7 +337,7 @@ bool Model::CountDown(const IntentKey& key) {
 // pull tells which image it is for, and leaves it in force.
 bool Model::ClearBroken(const KnownImage& image, const std::string& stored) {
   if (broken_images_.erase(image.image) == 0) return false;
-  if (!stored.empty()) TakeOverIntent(image, "", TimeOfWriting());
+  if (!stored.empty()) TakeOverIntent(image, "", now_);
   return true;
 }
 
@@ -375,7 +371,7 @@ void Model::WriteBack(const KnownImage& image, const std::string& ref,
   const CopyKey copy{ImageOf(ref), record.runtime_handler};
   if (!DropForgottenOf(copy, added)) return;
   if (!Merge(record, image.name.value(), added)) return;
-  record.last_updated = TimeOfWriting();
+  record.last_updated = now_;
   record.stamp = writes_ + 1;
   records_[copy] = record;
   Written();

@@ -385,7 +385,7 @@ RevokeReport Model::Forget(Revocation what) {
     what.runtime_handler = Stored(what.runtime_handler).value_or(what.runtime_handler);
   }
   what.commit = writes_ + 1;
-  what.since = TimeOfWriting();
+  what.since = now_;
   what.ran = static_cast<std::uint64_t>(TimesNow().ran);
   const auto spellings = is_image ? SpellingsOf(what.image_ref) : std::set<std::string>{""};
   const auto is_its = [&](const ImagePulledRecord& record) {
@@ -463,7 +463,7 @@ std::optional<RevokeMissingReport> Model::Reconcile(const ExistingCredentials& t
     one.kind = kind;
     one.who = who;
     one.commit = token;
-    one.since = TimeOfWriting();
+    one.since = now_;
     one.ran = static_cast<std::uint64_t>(TimesNow().ran);
     PutRevocation(one);
   }

@@ -45,7 +45,6 @@ bool Model::IsListed(const std::vector<ListedImage>& images, const std::string& 
 PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const OldEnough& old_enough,
                                 const EntryOldEnough& entry_old_enough, bool& wrote) {
   PruneReport report;
-  met_ahead_ = false;
   std::vector<CopyKey> gone;
   std::map<std::string, std::vector<CopyKey>> surplus;  // by refs that others are listed for
   std::set<std::string> spoken_for;                     // refs of which a record stays
@@ -79,7 +78,6 @@ PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const Ol
     }
     if (kept != nullptr) {
       ++*kept;
-      met_ahead_ = met_ahead_ || (record.last_updated && IsAhead(*record.last_updated));
       spoken_for.insert(copy.first);
     } else if (IsListed(images, ref, std::nullopt)) {
       surplus[copy.first].push_back(copy);
@@ -154,15 +152,13 @@ PruneReport Model::PruneBefore(const std::vector<ListedImage>& images, Timestamp
       [&](const ImagePulledRecord& record) {
         if (!record.last_updated) return true;
         Timestamp time = *record.last_updated;
-        if (!closed_) time.nanoseconds = 0;  // what a kubelet's file keeps
+        time.nanoseconds = 0;  // what a kubelet's file keeps
         return time < until;
       },
-      [&](const PreloadedImage& entry) { return entry.since < until; }, wrote);
-  if (never_listed_went_) PullOfAnything();
+      [](const PreloadedImage&) { return true; }, wrote);
   const auto before = records_.size() + ledger_.size();
   KeepWithinBound();
   if (wrote || before != records_.size() + ledger_.size()) Written();
-  if (closed_ && met_ahead_) MendTimes();
   return report;
 }
 
@@ -194,7 +190,7 @@ void Model::TakeBroken(const ModelOpening& opening) {
 
 // The kubelet's: each image with the name of an intent gets a record, and the intent goes.
 void Model::Replay(const std::vector<ListedImage>& images, ModelOpened& opened) {
-  const Timestamp time = TimeOfWriting();
+  const Timestamp time = now_;
   bool wrote = false;
   std::map<IntentKey, ModelPull> intents;
   for (const ModelPull& one : pulls_) {
@@ -232,7 +228,7 @@ void Model::Replay(const std::vector<ListedImage>& images, ModelOpened& opened) 
 }
 
 void Model::CloseGap(const std::vector<ListedImage>& images, ModelOpened& opened) {
-  const Timestamp time = TimeOfWriting();
+  const Timestamp time = now_;
   for (const ListedImage& image : images) {
     const std::string& handler = image.runtime_handler;
     if (AnyRecordOf(image.id)) continue;
@@ -243,21 +239,8 @@ void Model::CloseGap(const std::vector<ListedImage>& images, ModelOpened& opened
   gap_ = false;
 }
 
-bool Model::IsAhead(Timestamp time) const { return time.seconds > now_.seconds + 86400; }
-
-void Model::MendTimes() {
-  if (IsAhead(latest_)) latest_ = now_;
-  for (auto& [copy, record] : records_) {
-    if (!record.last_updated || !IsAhead(*record.last_updated)) continue;
-    record.last_updated = TimeOfWriting();
-    record.stamp = writes_ + 1;
-  }
-  Written();
-}
-
 ModelOpened Model::Restart(const ModelOpening& opening) {
   ModelOpened opened;
-  if (closed_ && IsAhead(latest_)) MendTimes();
   in_flight_.clear();
   metrics_ = {};
   last_token_ = 0;
@@ -319,7 +302,7 @@ bool Model::DownLoses() const {
 void Model::Down() {
   RuntimesReport ignored;
   // Nobody tells a migration the rules, so it takes the later time.
-  Fold([](const std::string&) { return true; }, std::max(now_, latest_), ignored);
+  Fold([](const std::string&) { return true; }, now_, ignored);
   for (auto& [copy, record] : records_) {
     if (!SaysMoreThanVersionOne(record)) continue;
     DropCredentials(record);
@@ -440,7 +423,6 @@ std::uint64_t Model::Restore(const Model& backup) {
   gap_ = gap_ || backup.gap_;
   loss_ = true;
   in_flight_.clear();
-  latest_ = std::max(latest_, backup.latest_);
   times_.ages = std::max(times_.ages, backup.times_.ages);
   took_files_over_ = backup.took_files_over_;
   for (auto& [copy, row] : rows_) row.stamp = writes_ + 1;

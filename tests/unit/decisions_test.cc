@@ -112,8 +112,8 @@ struct RecordOfA : ScratchStore {
 // Only another image is left on the node.
 void PruneTheRecord(ScratchStore& store) {
   store.clock().AdvanceSeconds(60);
-  const auto pruned = Must(store->PruneBefore({{.id = std::string(kRef2)}}, store.clock().Now()));
-  BOOST_TEST(pruned.removed == 1U);
+  const ListToken token = Must(store->BeginList());
+  BOOST_TEST(Must(store->Prune({{.id = std::string(kRef2)}}, token)).removed == 1U);
 }
 
 std::uint64_t Checks(ScratchStore& store, CheckResult result) {
@@ -389,9 +389,12 @@ BOOST_AUTO_TEST_CASE(garbage_collection_sees_the_record_as_it_was_met) {
       store.Pull(kImage, kRef, WithSecret(kSecretA));
       store.clock().AdvanceSeconds(30);
       const Timestamp until = store.clock().Now();
+      const ListToken token = Must(store->BeginList());
       store.clock().AdvanceSeconds(30);
       BOOST_REQUIRE(!MustPull(*store, kRef, kRotated, Way::kAtHand));
-      const auto report = Must(store->PruneBefore({{.id = std::string(kRef2)}}, until));
+      const std::vector<ListedImage> listed = {{.id = std::string(kRef2)}};
+      const auto report = Must(store.rules() == Mode::kKubelet ? store->PruneBefore(listed, until)
+                                                               : store->Prune(listed, token));
       BOOST_TEST(report.removed == 0U);
       BOOST_TEST(report.kept_newer == 1U);
       Must(store->DeleteRecord({.image_ref = kRef}));

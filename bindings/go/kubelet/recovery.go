@@ -65,8 +65,6 @@ func logOpening(ctx context.Context, logger klog.Logger, store *store.Store) {
 		{u.RefusedBecause != "", bad, "No new user namespaces are given out", []any{"because", u.RefusedBecause}},
 		{u.OutsidePool+u.OtherLength > 0, logger.Info, "Pods have host IDs that the pool, as it is configured now, would not give",
 			[]any{"outside", u.OutsidePool, "otherLength", u.OtherLength, "pods", first(u.OffPool)}},
-		{r.ClockWasAhead != "", logger.Info, "The clock was ahead when the waybill store was last written",
-			[]any{"was", r.ClockWasAhead, "recordsMended", r.TimesMended}},
 		{r.CommitUndone, logger.Info, "A crash had cut the last commit short, of which nobody was told; it is undone", nil},
 		{r.Migration != nil, logger.Info, "Migrated the waybill store", []any{"steps", r.Migration}},
 		{true, logger.Info, "Opened the waybill store", []any{"created", r.Created, "firstStart", r.FirstStart, "records", r.Records,

@@ -223,9 +223,9 @@ struct DeleteImage {
   using Answer = Nothing;
 };
 
-// W. Deletes records of images that are not listed: those that were last updated before then, as
-// the kubelet's PruneUnknownRecords does, or that are older than the token. Exactly one of the two.
-// In mode strict ClassifyImages is the better call.
+// W. Deletes records of images that are not listed: those that are older than the token, or in mode
+// kubelet that were last updated before then, as the kubelet's PruneUnknownRecords does. Exactly
+// one of the two. In mode strict ClassifyImages is the better call.
 struct PruneBefore {
   std::vector<ListedImage> images = {};
   std::optional<Timestamp> before = {};

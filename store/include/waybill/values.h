@@ -971,9 +971,6 @@ struct OpeningReport {
   std::uint64_t records = 0;               // after opening
   std::uint64_t quarantine_entries = 0;
   std::uint64_t commit_sequence = 0;
-  std::string clock_was_ahead =
-      {};                          // the store had a time more than a day ahead; empty: it had not
-  std::uint64_t times_mended = 0;  // records with a time in the future, which have this one now
   std::optional<ClassifyReport> observed = {};  // what the list of images did; nullopt: none given
   bool first_start = false;                     // it was judged as that of a first start
   // A crash had cut the last commit short, before anybody was told of it, and it was undone.
