@@ -166,7 +166,7 @@ class Importer {
     // A file that became unreadable, or readable again, was not necessarily written.
     if (remembered && (file.skipped || WasSkipped(*remembered))) return {};
     report_.newly_written = file.path;
-    return NoteGap(txn_, GapOf(report_.newly_written));
+    return NoteGap(txn_, GapOfFile(report_.newly_written));
   }
 
   void Tell(const KubeletFile& file) {
@@ -334,7 +334,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, Aliases& aliases,
     look_for_gap = options.taken_over_before && (without_credentials || !goes_on);
     if (options.first && !entries.empty()) TRY(OpenPullOfAnything(txn, options.now));
     // A record that somebody removed leaves nothing that could be found.
-    if (!found.doubt.empty()) TRY(NoteGap(txn, GapToldOf(found.doubt)));
+    if (!found.doubt.empty()) TRY(NoteGap(txn, GapBecause(found.doubt)));
     auto known = TRY(AllPathsAreRemembered(txn, entries));
     return known ? Result<void>() : SetDistrust(txn, unfinished);
   }));

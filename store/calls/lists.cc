@@ -290,7 +290,7 @@ Result<NoteUnrecordedPeriod::Answer> Do(NodeStore& store, const NoteUnrecordedPe
                                         const Progress&) {
   TRY(CheckReason("reason", call.reason));
   return Done(store.impl().Write(
-      [&](StoreTxn& txn) { return internal::NoteGap(txn, internal::GapToldOf(call.reason)); }));
+      [&](StoreTxn& txn) { return internal::NoteGap(txn, internal::GapBecause(call.reason)); }));
 }
 
 // Records of the image stay, but an operator's closing of this copy is taken back; its quarantine

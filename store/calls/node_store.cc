@@ -119,12 +119,13 @@ Result<internal::Distrust> FindGap(const StoreTxn& txn, const NodeStoreOptions& 
   if (options.gap != Gap::kNo) {
     auto in_force = TRY(internal::GapInForce(txn));
     if (!in_force.empty()) return in_force;
-    if (options.gap == Gap::kYes) return internal::RequestedGap();
-    if (!newly_written.empty()) return internal::GapOf(newly_written);
+    if (options.gap == Gap::kYes) return internal::GapBecause("requested with --after-gap");
+    if (!newly_written.empty()) return internal::GapOfFile(newly_written);
   }
   const bool closes = closed && txn.state().awaits_first_list;
-  return closes && options.first_start == FirstStart::kClose ? internal::GapOfFirstStart()
-                                                             : internal::Distrust();
+  return closes && options.first_start == FirstStart::kClose
+             ? internal::GapBecause("the first start closes what nobody recorded")
+             : internal::Distrust();
 }
 
 // Whoever goes on with what others do does not change the rules of the store.
@@ -141,7 +142,8 @@ Result<void> EnterMode(Images& images, const NodeStoreOptions& options, bool cre
   }
   // Whoever presumed what is preloaded recorded no evidence of it.
   if (!is_kubelet && options.gap != Gap::kNo) {
-    TRY(internal::NoteGap(txn, internal::GapOfKubeletRules()));
+    TRY(internal::NoteGap(txn,
+                          internal::GapBecause("the store was used under the rules `kubelet`")));
   }
   txn.state().kubelet_rules = is_kubelet;
   txn.Touch();

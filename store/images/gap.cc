@@ -14,10 +14,6 @@ constexpr std::string_view kGap = "images may have been pulled that nobody recor
 constexpr std::string_view kWhatToDo =
     "; run `waybill start --after-gap --images` with the runtime's list";
 
-Distrust Gap(const std::string& why) {
-  return {DegradedKind::kGap, std::string(kGap) + why + std::string(kWhatToDo)};
-}
-
 }  // namespace
 
 std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory) {
@@ -58,17 +54,9 @@ Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_direc
   return TakeBackDistrust(txn, unfinished);
 }
 
-Distrust GapOf(const std::string& written) {
-  return Gap("a kubelet wrote " + written + " since its records were taken over");
+Distrust GapBecause(const std::string& why) {
+  return {DegradedKind::kGap, std::string(kGap) + why + std::string(kWhatToDo)};
 }
-
-Distrust GapToldOf(const std::string& why) { return Gap(why); }
-
-Distrust RequestedGap() { return Gap("requested with --after-gap"); }
-
-Distrust GapOfFirstStart() { return Gap("the first start closes what nobody recorded"); }
-
-Distrust GapOfKubeletRules() { return Gap("the store was used under the rules `kubelet`"); }
 
 Result<Distrust> GapInForce(const StoreTxn& txn) {
   auto reasons = TRY(ReasonsOfDistrust(txn));

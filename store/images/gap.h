@@ -42,16 +42,11 @@ Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_direc
 // Why the store is distrustful while a gap is open. The reason is stored, so that a crash does not
 // lose it.
 
-// `written` names a file that a kubelet wrote since the directory was taken over.
-Distrust GapOf(const std::string& written);
-// While the store was open: whoever records for a kubelet missed something.
-Distrust GapToldOf(const std::string& why);
-// At the word of an operator.
-Distrust RequestedGap();
-// FirstStart::kClose.
-Distrust GapOfFirstStart();
-// An owner used the store under the rules `kubelet`, which keep no ledger.
-Distrust GapOfKubeletRules();
+// `why`: what says so; `written`: a file of a kubelet directory that was taken over before.
+Distrust GapBecause(const std::string& why);
+inline Distrust GapOfFile(const std::string& written) {
+  return GapBecause("a kubelet wrote " + written + " since its records were taken over");
+}
 
 // The open gap that makes the store distrustful; empty: no gap is open.
 Result<Distrust> GapInForce(const StoreTxn& txn);
