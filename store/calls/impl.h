@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -145,16 +144,9 @@ class NodeStore::Impl {
   // Takes what was revoked out of the records that still hold it, in parts. Decisions honour what
   // is left.
   Result<void> FinishRevocations();
-  // Lists of what exists that came in part, the one that grew last at the end.
-  struct Parts {
-    RevokeMissing all = {};  // as the last part says, but with the names of all
-    std::uint64_t count = 0;
-    std::size_t names() const {
-      return all.existing.secrets.size() + all.existing.service_accounts.size();
-    }
-  };
+  // The list of what exists that came in part so far, if there is one: `parts_before` counts them.
   std::mutex parts_mutex;
-  std::list<Parts> parts;  // guarded by parts_mutex
+  std::optional<RevokeMissing> parts;  // guarded by parts_mutex
   // The records as they count. pulls_and_records.cc
   Result<std::vector<ImagePulledRecord>> ListRecordsIn(
       const internal::ReaderPool::Lease& snapshot) const;

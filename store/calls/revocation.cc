@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <list>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -23,13 +22,6 @@ namespace waybill {
 
 using internal::StoreTxn;
 using internal::Table;
-
-namespace {
-
-// That come in part at the same time.
-constexpr std::size_t kMaxLists = 8;
-
-}  // namespace
 
 Result<void> NodeStore::Impl::OpenRevocations(const NodeStoreOptions& options) {
   if (options.max_age && *options.max_age != committer->state().max_age) {
@@ -220,47 +212,38 @@ Result<RevokeMissing::Answer> Do(NodeStore& store, const RevokeMissing& part, co
   if (!part.more && part.parts_before == 0) {
     return Reconcile(impl, part.existing, part.token, options);
   }
-  using Parts = NodeStore::Impl::Parts;
-  std::list<Parts> one;
+  ExistingCredentials all;
   {
     const std::lock_guard lock(impl.parts_mutex);
-    auto& lists = impl.parts;
-    const auto of_token = [&](const Parts& parts) { return parts.all.token == part.token; };
-    auto at = std::find_if(lists.begin(), lists.end(), of_token);
+    auto& before = impl.parts;
     if (part.parts_before == 0) {
-      if (at != lists.end()) lists.erase(at);
-      at = lists.insert(
-          lists.end(),
-          {.all = {.token = part.token, .allow_empty = part.allow_empty, .dry_run = part.dry_run}});
+      before = RevokeMissing{
+          .token = part.token, .allow_empty = part.allow_empty, .dry_run = part.dry_run};
     }
-    if (at == lists.end() || at->count != part.parts_before ||
-        at->all.allow_empty != part.allow_empty || at->all.dry_run != part.dry_run) {
+    if (!before || !(before->token == part.token) || before->parts_before != part.parts_before ||
+        before->allow_empty != part.allow_empty || before->dry_run != part.dry_run) {
       return Error{ErrorCode::kInvalidArgument,
                    "part " + std::to_string(part.parts_before + 1) +
                        " of the list does not follow the one before; nothing was revoked",
                    "send the list anew, from its first part on, with the same flags"};
     }
-    one.splice(one.end(), lists, at);
+    // Taken out: a list that fails, or whose memory runs out, begins anew.
+    RevokeMissing so_far = *std::exchange(before, std::nullopt);
+    all = std::move(so_far.existing);
+    const auto add = [](std::vector<CredentialName>& to, const std::vector<CredentialName>& more) {
+      to.insert(to.end(), more.begin(), more.end());
+    };
+    add(all.secrets, part.existing.secrets);
+    add(all.service_accounts, part.existing.service_accounts);
+    TRY(internal::CheckTruth(all));
+    if (part.more) {
+      so_far.existing = std::move(all);
+      ++so_far.parts_before;
+      before = std::move(so_far);
+      return RevokeMissingReport();
+    }
   }
-  Parts& parts = one.front();
-  const auto add = [](std::vector<CredentialName>& to, const std::vector<CredentialName>& more) {
-    to.insert(to.end(), more.begin(), more.end());
-  };
-  add(parts.all.existing.secrets, part.existing.secrets);
-  add(parts.all.existing.service_accounts, part.existing.service_accounts);
-  ++parts.count;
-  TRY(internal::CheckTruth(parts.all.existing));
-  if (!part.more) return Reconcile(impl, parts.all.existing, part.token, options);
-  const std::lock_guard lock(impl.parts_mutex);
-  impl.parts.splice(impl.parts.end(), one);
-  // What is abandoned must not stay for ever.
-  std::size_t names = 0;
-  for (const Parts& kept : impl.parts) names += kept.names();
-  while (impl.parts.size() > kMaxLists || names > 2 * kMaxTruth) {
-    names -= impl.parts.front().names();
-    impl.parts.pop_front();
-  }
-  return RevokeMissingReport();
+  return Reconcile(impl, all, part.token, options);
 }
 
 Result<ListRevocations::Answer> Do(NodeStore& store, const ListRevocations& call, const Progress&) {
