@@ -597,7 +597,7 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
   const bool is_whole = list.complete && list.source.empty();
   const bool is_placed = IsPlaced(txn, list);
   Terms terms{.may_enter = is_placed};
-  if (is_placed && !txn.state().kubelet_rules) TRY(ForgetOutdone(images, listed));
+  if (is_placed) TRY(ForgetOutdone(images, listed));
   if (is_whole && !gap.empty()) {
     terms.rule = Rule::kUnrecorded;
     terms.first_start = txn.state().awaits_first_list;
@@ -608,13 +608,9 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
       TRY(OpenPullOfAnything(txn, observing.now));
       txn.state().awaits_first_list = false;
     }
-  } else if (txn.state().distrustful || txn.state().kubelet_rules) {
-    // A restart under the closed rules makes a gap of the time under the others.
-    report.not_judged_because = txn.state().distrustful
-                                    ? "the store is distrustful"
-                                    : "the store is used under the rules `kubelet`";
+  } else if (txn.state().distrustful) {
+    report.not_judged_because = "the store is distrustful";
     terms.rule = Rule::kDistrust;
-    terms.may_enter = is_placed && !txn.state().kubelet_rules;
     TRY(JudgeAll(images, listed, list, observing, terms, report, names_left));
   } else {
     if (is_whole && is_placed) {
