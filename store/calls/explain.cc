@@ -23,20 +23,6 @@ namespace {
 using internal::Standing;
 using Kind = ExplainedCredential::Kind;
 
-CredentialStanding StandingOf(Standing::Verdict verdict) {
-  switch (verdict) {
-    case Standing::Verdict::kCounts:
-      return CredentialStanding::kCounts;
-    case Standing::Verdict::kTooOld:
-      return CredentialStanding::kTooOld;
-    case Standing::Verdict::kNotByRegistry:
-      return CredentialStanding::kNotByRegistry;
-    case Standing::Verdict::kForgotten:
-      return CredentialStanding::kForgotten;
-  }
-  return CredentialStanding::kUnknown;
-}
-
 // Each credential of the row, under each image name, as a decision by that name weighs it.
 void TellStandings(const ReaderPool::Lease& snapshot, const internal::Question& question,
                    Payload payload, const ImageRow& row, Explanation& why) {
@@ -49,12 +35,12 @@ void TellStandings(const ReaderPool::Lease& snapshot, const internal::Question& 
     by_name.image = image_name;
     const Standing standing(snapshot, by_name);
     const auto add = [&](Kind kind, CredentialName who, const Proof& proof,
-                         Standing::Verdict verdict) {
+                         CredentialStanding verdict) {
       why.credentials.push_back({.image_name = image_name,
                                  .kind = kind,
                                  .who = std::move(who),
                                  .proof = proof,
-                                 .standing = StandingOf(verdict)});
+                                 .standing = verdict});
     };
     if (entry->node_pods_accessible()) {
       add(Kind::kNodePods, {}, stored.node_pods_proof, standing.OfNodePods(*entry));

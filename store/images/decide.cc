@@ -32,9 +32,9 @@ constexpr Decision kNoneMatches = NoneMatches(Reason::kNoCredentialMatches);
 constexpr Decision Fail(Reason reason) { return Pull(CheckResult::kError, reason); }
 
 // Why what matches does not count.
-constexpr Reason ReasonOf(Standing::Verdict verdict) {
-  return verdict == Standing::Verdict::kNotByRegistry ? Reason::kProofNotByRegistry
-                                                      : Reason::kProofTooOld;
+constexpr Reason ReasonOf(CredentialStanding verdict) {
+  return verdict == CredentialStanding::kNotByRegistry ? Reason::kProofNotByRegistry
+                                                       : Reason::kProofTooOld;
 }
 
 // True on an error, too: closed. `trail`: gets the file.
@@ -346,7 +346,7 @@ void DecideOnRow(const ReaderPool::Lease& snapshot, const Question& question, Tr
   // 6. Open to all pods of the node, or to none.
   if (result.entry->node_pods_accessible()) {
     const auto verdict = Standing(snapshot, question).OfNodePods(*result.entry);
-    if (verdict != Standing::Verdict::kCounts) return pull_unless_preloaded(ReasonOf(verdict));
+    if (verdict != CredentialStanding::kCounts) return pull_unless_preloaded(ReasonOf(verdict));
     return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));
   }
   if (result.entry->secret_count() == 0 && result.entry->service_account_count() == 0) {
@@ -398,31 +398,32 @@ Standing::Standing(const ReaderPool::Lease& snapshot, const Question& question)
   only_registry_ = policy.CountsOnlyRegistry(name.value_or(question.image));
 }
 
-Standing::Verdict Standing::Of(const StoredProof& proof) const {
-  if (only_registry_ && proof.checker != VerifiedBy::kRegistry) return Verdict::kNotByRegistry;
+CredentialStanding Standing::Of(const StoredProof& proof) const {
+  if (only_registry_ && proof.checker != VerifiedBy::kRegistry)
+    return CredentialStanding::kNotByRegistry;
   const std::chrono::seconds most = snapshot_.state().max_age;
-  if (most.count() == 0 && proof.good_until == 0) return Verdict::kCounts;
+  if (most.count() == 0 && proof.good_until == 0) return CredentialStanding::kCounts;
   const Clocks now = snapshot_.state().clocks.At(question_.boot_clock(), question_.clock());
-  return IsPastAge(proof, most, now) ? Verdict::kTooOld : Verdict::kCounts;
+  return IsPastAge(proof, most, now) ? CredentialStanding::kTooOld : CredentialStanding::kCounts;
 }
 
-Standing::Verdict Standing::OfNodePods(const EntryView& entry) const {
-  if (!snapshot_) return Verdict::kForgotten;
+CredentialStanding Standing::OfNodePods(const EntryView& entry) const {
+  if (!snapshot_) return CredentialStanding::kForgotten;
   return Of(entry.node_pods_proof());
 }
 
-Standing::Verdict Standing::OfSecret(const EntryView& entry, std::size_t secret) const {
-  if (!snapshot_) return Verdict::kForgotten;
+CredentialStanding Standing::OfSecret(const EntryView& entry, std::size_t secret) const {
+  if (!snapshot_) return CredentialStanding::kForgotten;
   if (AsksRevocations() && IsForgotten(snapshot_, entry.secret(secret))) {
-    return Verdict::kForgotten;
+    return CredentialStanding::kForgotten;
   }
   return Of(entry.secret_proof(secret));
 }
 
-Standing::Verdict Standing::OfServiceAccount(const EntryView& entry, std::size_t account) const {
-  if (!snapshot_) return Verdict::kForgotten;
+CredentialStanding Standing::OfServiceAccount(const EntryView& entry, std::size_t account) const {
+  if (!snapshot_) return CredentialStanding::kForgotten;
   if (AsksRevocations() && IsForgotten(snapshot_, entry.service_account(account))) {
-    return Verdict::kForgotten;
+    return CredentialStanding::kForgotten;
   }
   return Of(entry.service_account_proof(account));
 }
@@ -434,9 +435,9 @@ bool Standing::IsHashForgotten(std::string_view hash) const {
 namespace {
 
 // Whether a verdict counts. If not, `why` says so, unless what matches was forgotten.
-bool Counts(Standing::Verdict verdict, Reason& why) {
-  if (verdict == Standing::Verdict::kCounts) return true;
-  if (verdict != Standing::Verdict::kForgotten) why = ReasonOf(verdict);
+bool Counts(CredentialStanding verdict, Reason& why) {
+  if (verdict == CredentialStanding::kCounts) return true;
+  if (verdict != CredentialStanding::kForgotten) why = ReasonOf(verdict);
   return false;
 }
 

@@ -81,10 +81,9 @@ class Standing {
     return standing;
   }
 
-  enum class Verdict : std::uint8_t { kCounts, kTooOld, kNotByRegistry, kForgotten };
-  Verdict OfNodePods(const EntryView& entry) const;
-  Verdict OfSecret(const EntryView& entry, std::size_t secret) const;
-  Verdict OfServiceAccount(const EntryView& entry, std::size_t account) const;
+  CredentialStanding OfNodePods(const EntryView& entry) const;
+  CredentialStanding OfSecret(const EntryView& entry, std::size_t secret) const;
+  CredentialStanding OfServiceAccount(const EntryView& entry, std::size_t account) const;
   // Of a hash that a pod shows, which only its secret's coordinates match.
   bool IsHashForgotten(std::string_view hash) const;
   // False: nothing counts.
@@ -93,7 +92,7 @@ class Standing {
   std::uint64_t seed() const { return snapshot_.seed(); }
 
  private:
-  Verdict Of(const StoredProof& proof) const;
+  CredentialStanding Of(const StoredProof& proof) const;
   bool AsksRevocations() const {
     const State& state = snapshot_.state();
     return state.unfinished != 0 || (of_copy_ && state.digest(Table::kRevocations).count != 0);
