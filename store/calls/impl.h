@@ -153,10 +153,6 @@ class NodeStore::Impl {
   internal::Question AskAbout(const ImageCopy& copy, const VerificationPolicy& by) const {
     return {by, copy.image, copy.image_ref, copy.runtime_handler, clock, boot_clock, aliases};
   }
-  // The rows of images that `is_it` accepts. An error if one can't be read or is missing.
-  Result<std::vector<internal::ImageRow>> ListRows(
-      const internal::ReaderPool::Lease& snapshot, std::string_view what,
-      internal::FunctionRef<bool(const internal::ImageRow&)> is_it) const;
   internal::Aging AgingIn(const internal::ReaderPool::Lease& snapshot) const {
     const std::chrono::seconds most(0);
     return {shows_all_proofs_ ? most : snapshot.state().max_age, ClocksIn(snapshot)};
@@ -342,7 +338,20 @@ auto WriteImages(NodeStore::Impl& impl, const Change& change,
   }
 }
 
-// Every value of a table in one snapshot. An error if one can't be read or is missing.
+// The values of a table in one snapshot. False: one can't be read, or is missing.
+template <typename T>
+bool ReadTable(const internal::ReaderPool::Lease& snapshot, internal::Table table,
+               std::optional<T> (*decode)(internal::Payload), std::vector<T>& all) {
+  bool are_sound = true;
+  const bool walked = snapshot.ForEach(internal::SpecOf(table), [&](internal::Payload payload) {
+    auto decoded = payload.empty() ? std::nullopt : decode(payload);
+    are_sound = are_sound && decoded.has_value();
+    if (decoded) all.push_back(*std::move(decoded));
+  });
+  return walked && are_sound && snapshot.CountIsTrue(table);
+}
+
+// Every value. An error if one can't be read or is missing.
 template <typename T>
 Result<std::vector<T>> ListIn(const NodeStore::Impl& impl,
                               const internal::ReaderPool::Lease& snapshot, internal::Table table,
@@ -350,14 +359,7 @@ Result<std::vector<T>> ListIn(const NodeStore::Impl& impl,
                               std::optional<T> (*decode)(internal::Payload)) {
   if (!snapshot) return impl.NoSnapshot(snapshot, what);
   std::vector<T> all;
-  bool are_sound = true;
-  const auto add = [&](internal::Payload payload) {
-    auto decoded = payload.empty() ? std::nullopt : decode(payload);
-    are_sound = are_sound && decoded.has_value();
-    if (decoded) all.push_back(*std::move(decoded));
-  };
-  const bool walked = snapshot.ForEach(internal::SpecOf(table), add);
-  if (!walked || !are_sound || !snapshot.CountIsTrue(table)) return impl.Unreadable(what);
+  if (!ReadTable(snapshot, table, decode, all)) return impl.Unreadable(what);
   return all;
 }
 

@@ -18,8 +18,7 @@
 
 namespace waybill {
 
-using internal::Payload, internal::ReaderPool, internal::StoreContent, internal::StoreTxn,
-    internal::Table;
+using internal::ReaderPool, internal::StoreContent, internal::StoreTxn, internal::Table;
 
 Result<StoreContent> NodeStore::Impl::ContentIn(const ReaderPool::Lease& snapshot,
                                                 bool leaves_unreadable) const {
@@ -32,12 +31,11 @@ Result<StoreContent> NodeStore::Impl::ContentIn(const ReaderPool::Lease& snapsho
   const auto by = PolicyIn(snapshot);
   content.has_ages = aging.max_age.count() != 0;
   content.kubelet_ran = static_cast<std::uint64_t>(aging.now.kubelet_ran.count());
-  bool are_sound = true;
-  const bool walked = snapshot.ForEach(internal::SpecOf(Table::kImages), [&](Payload payload) {
-    auto row = payload.empty() ? std::nullopt : internal::DecodeImage(payload);
-    are_sound = are_sound && row;
-    if (!row) return;
-    StoreContent::Image image{.row = *std::move(row)};
+  std::vector<internal::ImageRow> rows;
+  const bool are_all = ReadTable(snapshot, Table::kImages, internal::DecodeImage, rows);
+  if (!leaves_unreadable && !are_all) return Unreadable("the records");
+  for (internal::ImageRow& row : rows) {
+    StoreContent::Image image{.row = std::move(row)};
     if (image.row.pulled) {
       internal::PulledPart counting = *image.row.pulled;
       internal::LeaveWhatCounts(snapshot, *by, aging, counting);
@@ -45,9 +43,6 @@ Result<StoreContent> NodeStore::Impl::ContentIn(const ReaderPool::Lease& snapsho
       internal::NoteNextEnd(aging, image.counting, content.next_end);
     }
     content.images.push_back(std::move(image));
-  });
-  if (!leaves_unreadable && (!walked || !are_sound || !snapshot.CountIsTrue(Table::kImages))) {
-    return Unreadable("the records");
   }
   content.pulls = TRY(
       ListIn(*this, snapshot, Table::kIntents, "the open pulls", internal::DecodeUnresolvedPull));
@@ -67,13 +62,8 @@ Result<KubeletFilesRead> NodeStore::GetKubeletFiles() const {
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "what is known of the kubelet's files");
     KubeletFilesRead read{.seed = snapshot.seed()};
-    const auto add = [&](Payload payload) {
-      auto row = payload.empty() ? std::nullopt : internal::DecodeKubeletFile(payload);
-      read.is_whole = read.is_whole && row.has_value();
-      if (row) read.rows.push_back(*std::move(row));
-    };
-    const bool walked = snapshot.ForEach(internal::SpecOf(Table::kKubeletFiles), add);
-    read.is_whole = read.is_whole && walked && snapshot.CountIsTrue(Table::kKubeletFiles);
+    read.is_whole =
+        ReadTable(snapshot, Table::kKubeletFiles, internal::DecodeKubeletFile, read.rows);
     return read;
   });
 }

@@ -150,13 +150,12 @@ Result<std::vector<UnresolvedPull>> NodeStore::ListOpenPulls() const {
 Result<std::vector<PreloadedImage>> NodeStore::ListLedger() const {
   return Guarded([&]() -> Result<std::vector<PreloadedImage>> {
     const auto snapshot = impl_->Read();
-    const auto rows =
-        TRY(impl_->ListRows(snapshot, "the preloaded images",
-                            [](const ImageRow& row) { return row.preloaded.has_value(); }));
+    const auto rows = TRY(
+        ListIn(*impl_, snapshot, Table::kImages, "the preloaded images", internal::DecodeImage));
     const internal::Clocks now = impl_->ClocksIn(snapshot);
     std::vector<PreloadedImage> entries;
     for (const ImageRow& row : rows) {
-      entries.push_back(internal::PreloadedOf(row, now, impl_->clock()));
+      if (row.preloaded) entries.push_back(internal::PreloadedOf(row, now, impl_->clock()));
     }
     std::ranges::sort(entries, {}, [](const PreloadedImage& one) {
       return std::tie(one.image_ref, one.runtime_handler);

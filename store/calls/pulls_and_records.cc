@@ -436,25 +436,10 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
   });
 }
 
-Result<std::vector<ImageRow>> NodeStore::Impl::ListRows(
-    const ReaderPool::Lease& snapshot, std::string_view what,
-    internal::FunctionRef<bool(const ImageRow&)> is_it) const {
-  if (!snapshot) return NoSnapshot(snapshot, what);
-  std::vector<ImageRow> rows;
-  bool are_sound = true;
-  const bool walked = snapshot.ForEach(internal::SpecOf(Table::kImages), [&](Payload payload) {
-    auto row = payload.empty() ? std::nullopt : internal::DecodeImage(payload);
-    are_sound = are_sound && row;
-    if (row && is_it(*row)) rows.push_back(*std::move(row));
-  });
-  if (!walked || !are_sound || !snapshot.CountIsTrue(Table::kImages)) return Unreadable(what);
-  return rows;
-}
-
 Result<std::vector<ImagePulledRecord>> NodeStore::Impl::ListRecordsIn(
     const ReaderPool::Lease& snapshot) const {
-  auto rows = TRY(ListRows(snapshot, "the records",
-                           [](const ImageRow& row) { return row.pulled.has_value(); }));
+  auto rows = TRY(ListIn(*this, snapshot, Table::kImages, "the records", internal::DecodeImage));
+  std::erase_if(rows, [](const ImageRow& row) { return !row.pulled; });
   const internal::Clocks now = ClocksIn(snapshot);
   const auto by = PolicyIn(snapshot);
   std::vector<ImagePulledRecord> records;
