@@ -18,7 +18,7 @@
 #include "store/calls/streaming_store.h"
 #include "store/disk/uuid.h"
 #include "store/opening/backup.h"
-#include "store/opening/node_product.h"
+#include "store/opening/product.h"
 #include "store/opening/open_store.h"
 #include "store/opening/rebuild_and_restore.h"
 #include "waybill/values.h"

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -22,7 +24,6 @@
 #include "store/base/policy.h"
 #include "store/base/trace_writer.h"
 #include "store/base/try.h"
-#include "store/calls/counts.h"
 #include "store/calls/node_store.h"
 #include "store/disk/committer.h"
 #include "store/disk/reader_pool.h"
@@ -38,6 +39,35 @@
 #include "store/pods/allocator.h"
 #include "store/pods/host_ids.h"
 #include "waybill/values.h"
+
+namespace waybill::internal {
+
+// What metrics count in the table of images. Counted anew only if that has changed.
+struct RecordCounts {
+  TableDigest of;
+  std::map<std::string, std::uint64_t> by_handler;  // ordered: "" is the default one
+  std::uint64_t preloaded = 0;                      // on the node or away
+  std::uint64_t with_aliases = 0;
+  std::uint64_t closed = 0;
+  std::int64_t oldest_proof = 0;  // as ImageView::Proofs
+  std::uint64_t undated = 0;
+  std::uint64_t ending = 0;
+  std::array<std::uint64_t, 5> by_checker{};
+
+  std::uint64_t records() const {
+    std::uint64_t sum = 0;
+    for (const auto& [handler, records] : by_handler) sum += records;
+    return sum;
+  }
+  // Of other handlers than the default.
+  std::uint64_t nondefault() const {
+    std::uint64_t sum = 0;
+    for (const auto& [handler, records] : by_handler) sum += handler.empty() ? 0 : records;
+    return sum;
+  }
+};
+
+}  // namespace waybill::internal
 
 namespace waybill {
 

@@ -26,7 +26,7 @@
 #include "store/images/other_rows.h"
 #include "store/images/pull_row.h"
 #include "store/opening/finish_pulls.h"
-#include "store/opening/node_product.h"
+#include "store/opening/product.h"
 #include "store/opening/stale.h"
 #include "store/opening/unfinished_commit.h"
 #include "store/pods/pool.h"

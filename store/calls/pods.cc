@@ -12,7 +12,7 @@
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/calls/impl.h"
-#include "store/images/list_token.h"
+#include "store/images/images.h"
 #include "store/pods/host_ids.h"
 #include "store/pods/import.h"
 #include "store/runtimes/runtime_handlers.h"

@@ -20,7 +20,6 @@
 #include "store/disk/key.h"
 #include "store/images/forget.h"
 #include "store/images/images.h"
-#include "store/images/list_token.h"
 #include "store/images/open_pulls.h"
 #include "store/images/other_rows.h"
 #include "store/images/proofs.h"

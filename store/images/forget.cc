@@ -14,7 +14,6 @@
 #include "store/base/function_ref.h"
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
-#include "store/images/list_token.h"
 #include "store/images/other_rows.h"
 #include "store/images/proofs.h"
 #include "store/images/pull_row.h"

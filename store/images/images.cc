@@ -302,6 +302,21 @@ Result<Held> CountHeld(const Images& images) {
   return held;
 }
 
+Result<void> CheckToken(const StoreTxn& txn, const ListToken& token, Hint begin) {
+  const std::string what = "the token " + std::to_string(token.commit);
+  if (token.store != txn.store_id()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 what + " is from another store; nothing was changed",
+                 {},
+                 begin};
+  }
+  if (token.commit >= txn.sequence()) {
+    return Error{
+        ErrorCode::kInvalidArgument, what + " is from the future; nothing was changed", {}, begin};
+  }
+  return {};
+}
+
 void NoteEvidenceRemoved(StoreTxn& txn) {
   txn.state().evidence_removed = txn.sequence();
   txn.state().awaits_first_list = false;

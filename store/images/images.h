@@ -117,6 +117,10 @@ struct Held {
 };
 Result<Held> CountHeld(const Images& images);
 
+// Which lists can be placed in time. kInvalidArgument: another store drew the token, or a later
+// state of this one, which is lost. `begin`: how to draw one for such a list.
+Result<void> CheckToken(const StoreTxn& txn, const ListToken& token, Hint begin);
+
 // Something that kept images closed is gone: a list whose token is older must not enter what that
 // may have brought.
 void NoteEvidenceRemoved(StoreTxn& txn);

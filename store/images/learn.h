@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/images/images.h"
-#include "store/images/listed_image.h"
+#include "store/images/judge.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

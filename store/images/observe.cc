@@ -13,7 +13,6 @@
 #include "store/images/gap.h"
 #include "store/images/judge.h"
 #include "store/images/learn.h"
-#include "store/images/list_token.h"
 #include "store/images/open_pulls.h"
 #include "store/images/other_rows.h"
 #include "store/images/retire.h"

@@ -1,4 +1,4 @@
-#include "store/opening/node_product.h"
+#include "store/opening/product.h"
 
 #include <string>
 #include <utility>

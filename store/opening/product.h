@@ -89,6 +89,9 @@ class Product {
   virtual Result<void> OnTakeOver(StoreTxn&, const NodeStoreOptions&) const { return {}; }
 };
 
+// A node's store: what a loss means for it, and what it keeps. node_product.cc
+const Product& NodeProduct();
+
 // Those that a caller takes; the first one makes a store where there is none.
 using Products = std::vector<const Product*>;
 

@@ -8,8 +8,8 @@
 
 #include "store/disk/committer.h"
 #include "store/maintenance.h"
-#include "store/opening/node_product.h"
 #include "store/opening/open_store.h"
+#include "store/opening/product.h"
 #include "store/pods/host_ids.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
