@@ -1,5 +1,4 @@
-// What a NodeStore is made of. Members are destroyed in reverse order: readers leave, the
-// write-back thread stops, then the environment closes and the lock is released.
+// What a NodeStore is made of.
 
 #ifndef WAYBILL_STORE_CALLS_IMPL_H_
 #define WAYBILL_STORE_CALLS_IMPL_H_
@@ -34,7 +33,7 @@
 #include "store/images/proofs.h"
 #include "store/images/pull_counts.h"
 #include "store/images/write_back_queue.h"
-#include "store/opening/open_store.h"
+#include "store/opening/live_store.h"
 #include "store/owner_socket/server.h"
 #include "store/pods/allocator.h"
 #include "store/pods/host_ids.h"
@@ -71,7 +70,7 @@ struct RecordCounts {
 
 namespace waybill {
 
-class NodeStore::Impl {
+class NodeStore::Impl : public internal::LiveStore {
  public:
   static Result<std::unique_ptr<Impl>> OpenOwner(NodeStoreOptions options);
   static Result<std::unique_ptr<Impl>> OpenObserver(const ObserveOptions& options);
@@ -125,16 +124,8 @@ class NodeStore::Impl {
   // Everything of one snapshot that a kubelet's files can say. `leaves_unreadable`: as GetContent.
   Result<internal::StoreContent> ContentIn(const internal::ReaderPool::Lease& snapshot,
                                            bool leaves_unreadable) const;
-  // Why this store does not write.
-  Error NotOwner() const;
-  Error Closed() const;
-
-  // `what` can't be read; there is no snapshot to read it from.
-  Error Unreadable(std::string_view what) const;
-  Error NoSnapshot(const internal::ReaderPool::Lease& none, std::string_view what) const;
   bool is_owner() const { return is_owner_; }
 
-  const std::filesystem::path directory;
   // The owner's, fixed once it is open. An observer goes by ModeIn and PolicyIn.
   Mode rules;
   VerificationPolicy policy;
@@ -149,14 +140,10 @@ class NodeStore::Impl {
   internal::InFlight in_flight;
   mutable internal::Aliases aliases;
   internal::UndoBoth undo{in_flight, aliases};
-  internal::ReaderPool readers;
   // As EnsureImageRequests.
   std::array<std::array<std::array<std::atomic<std::uint64_t>, 3>, 3>, 3> ensure_requests{};
 
   // Owner only, else null.
-  std::optional<internal::OwnedStore> owned;
-  std::unique_ptr<internal::CommitMark> mark;
-  std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
   std::size_t rows_at_once = 0;                  // NodeStoreOptions
   std::optional<internal::Allocator> allocator;  // inside changes only
@@ -235,14 +222,9 @@ class NodeStore::Impl {
   std::unique_ptr<internal::OwnerServer> server;
   std::mutex backup_mutex;  // held while a backup is made
 
-  // Observer only. Reopened if the files were replaced: under the mutex, which a decision never
-  // waits for, and without readers.
-  std::optional<internal::OpenedDatabase> observed;
+  // Observer only: `observed` is reopened if the files were replaced, under this mutex, which a
+  // decision never waits for, and without readers.
   std::shared_mutex observed_mutex;
-
-  const internal::OpenedDatabase* database() const {
-    return owned ? &owned->database : observed ? &*observed : nullptr;
-  }
 
   // How long is remembered what was known of images that are gone.
   std::chrono::seconds Remember() const {
@@ -252,7 +234,7 @@ class NodeStore::Impl {
  private:
   // Of an observer's options: those that it has.
   explicit Impl(const NodeStoreOptions& options)
-      : directory(options.directory),
+      : LiveStore(options.directory),
         rules(options.rules),
         policy(options.policy),
         clock(options.clock),
@@ -296,7 +278,6 @@ class NodeStore::Impl {
   internal::ObserverDemands demands_;                 // ObserveOptions; likewise:
   bool shows_all_proofs_ = false;
   bool is_owner_ = false;
-  bool closed_ = false;
 };
 
 // For large deletions: whether to try again with fewer in a transaction, because the map has no

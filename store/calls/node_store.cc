@@ -28,7 +28,6 @@
 #include "store/opening/finish_pulls.h"
 #include "store/opening/product.h"
 #include "store/opening/stale.h"
-#include "store/opening/unfinished_commit.h"
 #include "store/pods/pool.h"
 #include "store/runtimes/runtime_handlers.h"
 #include "waybill/values.h"
@@ -216,23 +215,12 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   hooks.clock = options.clock;
   hooks.boot_clock = options.boot_clock;
   hooks.undo = &undo;
-  hooks.still_owned = [this](Committer::When when) {
-    return internal::CheckStillOwned(owned->database, when);
-  };
   hooks.before_commit = [this](StoreTxn& txn) {
     txn.state().last_list = std::max(txn.state().last_list, last_list.commit);
     return Result<void>();
   };
-  hooks.committed = [this](std::uint64_t sequence) {
-    aliases.Publish();
-    readers.DropOldSnapshots();
-    if (owned->witness) owned->witness->Advance(sequence);
-  };
-  const internal::OpenedDatabase& opened = owned->database;
-  mark = internal::MarkFor(directory, owned->line, boot_clock, options.flushes_twice);
-  hooks.mark = mark.get();
-  committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
-                                          owned->state, std::move(hooks));
+  hooks.committed = [this](std::uint64_t) { aliases.Publish(); };
+  MakeCommitter(std::move(hooks), boot_clock, options.flushes_twice);
 
   // Before anything is imported; Replay checks again afterwards.
   TRY(WriteImages(*this, [&](Images& images) {
@@ -278,8 +266,6 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   report.commit_sequence = state.commit_sequence;
   report.distrustful = state.distrustful;
   if (owned->witness) TRY(owned->witness->Sync());
-  readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
-                 ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kImages);
   opened_when = clock();
   write_backs =
       std::make_unique<internal::WriteBackQueue>(*committer, aliases, rules, write_back_counts);
@@ -287,7 +273,7 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   if (const auto finished = FinishRevocations(); !finished) {
     report.warnings.push_back(finished.error().message);
   }
-  return owned->lock.AnnounceRecovered(opened.database_id);
+  return Announce(Table::kImages);
 }
 
 Result<void> NodeStore::Impl::TakeOver(const NodeStoreOptions& options) {
@@ -436,18 +422,8 @@ Result<void> NodeStore::Impl::Close() noexcept {
   // The object stays: a decision may be about to note something.
   if (trace) trace->Stop();
   write_backs.reset();
-  if (database() != nullptr) database()->files->ExtendLockFile();
-  readers.Detach();
-  if (observed) result = observed->CheckUnchanged();
-  if (owned) {
-    auto settled = internal::SettleAtClose(*owned, committer.get(), mark.get());
-    if (result) result = std::move(settled);
-  }
-  committer.reset();
-  mark.reset();
-  owned.reset();
-  observed.reset();
-  return result;
+  auto let_go = LetGo();
+  return result ? let_go : result;
 }
 
 bool NodeStore::Impl::FilesAreCurrent() {
@@ -481,18 +457,6 @@ ReaderPool::Lease NodeStore::Impl::Read() {
   return Reopen() ? readers.Acquire() : ReaderPool::Lease();
 }
 
-Error NodeStore::Impl::Closed() const {
-  return {ErrorCode::kClosed, directory.string() + " was closed; nothing was changed",
-          "open it again"};
-}
-
-Error NodeStore::Impl::NotOwner() const {
-  if (closed_) return Closed();
-  return {ErrorCode::kNotOwner,
-          directory.string() + " is not open for writing; nothing was changed",
-          "open it as the owner"};
-}
-
 Result<void> NodeStore::Impl::Write(Committer::Change change) noexcept {
   return Guarded([&]() -> Result<void> {
     if (!committer) return NotOwner();
@@ -521,22 +485,6 @@ Result<void> NodeStore::Impl::Write(Committer::Change change,
   });
   if (succeeded && !written && written.error().code == ErrorCode::kInterrupted) return {};
   return written;
-}
-
-Error NodeStore::Impl::Unreadable(std::string_view what) const {
-  return {ErrorCode::kDamaged,
-          "cannot read " + std::string(what) + " in " + directory.string(),
-          {},
-          Hint::kVerify};
-}
-
-Error NodeStore::Impl::NoSnapshot(const ReaderPool::Lease& none, std::string_view what) const {
-  if (closed_) return Closed();
-  if (committer && committer->failed()) return committer->WhyFailed();
-  if (none.has_snapshot()) return Unreadable(what);
-  return {ErrorCode::kUnavailable,
-          "cannot read " + std::string(what) + " in " + directory.string() + " at this moment",
-          "try again; if it goes on, stop observers that are not needed, or open the store again"};
 }
 
 Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit) {

@@ -11,7 +11,6 @@
 #include "store/disk/trust_journal.h"
 #include "store/disk/uuid.h"
 #include "store/images/pull_row.h"
-#include "store/opening/verify.h"
 
 namespace waybill {
 
@@ -175,7 +174,7 @@ Result<Verify::Answer> Do(NodeStore& store, const Verify&, const Progress& progr
     const ReaderPool::Lease snapshot = impl.Read();
     return snapshot ? snapshot.state().commit_sequence : 0;
   };
-  return internal::VerifyStore(impl.directory, impl.committer.get(), sequence, progress);
+  return impl.LiveStore::Verify(sequence, progress);
 }
 
 }  // namespace door

@@ -21,8 +21,6 @@
 #include "store/base/try.h"
 #include "store/disk/trust.h"
 #include "store/opening/product.h"
-#include "store/opening/unfinished_commit.h"
-#include "store/opening/verify.h"
 
 namespace waybill {
 
@@ -32,6 +30,7 @@ using internal::Committer, internal::Key16, internal::Lookup, internal::Payload,
 
 namespace {
 
+constexpr std::string_view kRequests = "the streaming requests";
 constexpr std::chrono::nanoseconds kShortestLife = std::chrono::seconds(1);
 constexpr std::chrono::nanoseconds kLongestLife = std::chrono::hours(1);
 
@@ -104,7 +103,7 @@ Result<std::unique_ptr<StreamingStore>> StreamingStore::Open(StreamingOptions op
     open.gap = Gap::kNo;
     open.continues_pulls = options.continues;
     std::unique_ptr<StreamingStore> store(new StreamingStore(std::move(options)));
-    store->owned_ =
+    store->owned =
         TRY(internal::OpenNewest(open, internal::StreamingProduct(), store->report_.recovery));
     TRY(store->FinishOpening());
     return store;
@@ -112,43 +111,28 @@ Result<std::unique_ptr<StreamingStore>> StreamingStore::Open(StreamingOptions op
 }
 
 Result<void> StreamingStore::FinishOpening() {
-  internal::OpenedDatabase& opened = owned_->database;
   // Before a mark is made: the next opening would believe it, and keep what this one did not get to
   // make void.
-  if (!owned_->had_mark) {
+  if (!owned->had_mark) {
     NodeStoreOptions opening{.directory = options_.directory, .witness = options_.witness};
     opening.clock = options_.clock;
-    TRY(internal::CommitAtOpening(opening, *owned_,
-                                  [&](StoreTxn& txn) { return VoidTokens(txn); }));
+    TRY(internal::CommitAtOpening(opening, *owned, [&](StoreTxn& txn) { return VoidTokens(txn); }));
   }
   Committer::Hooks hooks;
   hooks.clock = options_.clock;
-  hooks.still_owned = [&opened](Committer::When when) {
-    return internal::CheckStillOwned(opened, when);
-  };
-  hooks.committed = [this](std::uint64_t sequence) {
-    readers_.DropOldSnapshots();
-    if (owned_->witness) owned_->witness->Advance(sequence);
-  };
-  mark_ = internal::MarkFor(options_.directory, owned_->line, options_.boot_clock,
-                            options_.flushes_twice);
-  hooks.mark = mark_.get();
-  committer_ = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
-                                           owned_->state, std::move(hooks));
-  if (owned_->had_mark) {
-    TRY(committer_->Run([&](StoreTxn& txn) { return VoidTokens(txn); }));
+  MakeCommitter(std::move(hooks), options_.boot_clock, options_.flushes_twice);
+  if (owned->had_mark) {
+    TRY(committer->Run([&](StoreTxn& txn) { return VoidTokens(txn); }));
   }
-  const internal::State state = committer_->state();
+  const internal::State state = committer->state();
   // From the first token on. Without it, the next opening makes them void.
-  if (!mark_->is_lost()) {
-    static_cast<void>(mark_->Begin(state.commit_sequence, state.commit_sequence).has_value());
+  if (!mark->is_lost()) {
+    static_cast<void>(mark->Begin(state.commit_sequence, state.commit_sequence).has_value());
   }
   report_.recovery.commit_sequence = state.commit_sequence;
   report_.recovery.distrustful = state.distrustful;
-  if (owned_->witness) TRY(owned_->witness->Sync());
-  readers_.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
-                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kStreamingTokens);
-  return owned_->lock.AnnounceRecovered(opened.database_id);
+  if (owned->witness) TRY(owned->witness->Sync());
+  return Announce(Table::kStreamingTokens);
 }
 
 Result<void> StreamingStore::VoidTokens(StoreTxn& txn) {
@@ -170,7 +154,7 @@ Result<void> StreamingStore::VoidTokens(StoreTxn& txn) {
     report_.void_reason = "the streaming server restarted";
   } else if (!report_.recovery.copy_of.empty()) {
     report_.void_reason = "the store is a copy of the one in " + report_.recovery.copy_of;
-  } else if (!owned_->had_mark) {
+  } else if (!owned->had_mark) {
     report_.void_reason = "commit.mark is gone, so the store may be an older copy";
   }
   std::vector<Key16> gone;
@@ -199,42 +183,20 @@ Result<std::unique_ptr<StreamingStore>> StreamingStore::Observe(
     std::unique_ptr<StreamingStore> store(new StreamingStore(
         {.directory = directory, .witness = Witness::None(), .boot_clock = std::move(boot_clock)}));
     std::optional<internal::Inspection> unused;
-    store->observed_ = TRY(internal::OpenAsObserver(directory, internal::StreamingProduct(),
-                                                    {.needs_slot = needs_slot}, unused));
-    const internal::OpenedDatabase& database = *store->observed_;
-    store->readers_.Attach(*database.env, database.handles, database.identity.hash_seed,
-                           ReaderPool::Keep::kNothing, 1, Table::kStreamingTokens);
+    store->observed = TRY(internal::OpenAsObserver(directory, internal::StreamingProduct(),
+                                                   {.needs_slot = needs_slot}, unused));
+    const internal::OpenedDatabase& database = *store->observed;
+    store->readers.Attach(*database.env, database.handles, database.identity.hash_seed,
+                          ReaderPool::Keep::kNothing, 1, Table::kStreamingTokens);
     return store;
   });
 }
 
-Result<void> StreamingStore::Close() noexcept {
-  if (closed_) return {};
-  closed_ = true;
-  if (owned_) owned_->database.files->ExtendLockFile();
-  if (observed_) observed_->files->ExtendLockFile();
-  readers_.Detach();
-  Result<void> result;
-  if (observed_) result = observed_->CheckUnchanged();
-  if (owned_) result = internal::SettleAtClose(*owned_, committer_.get(), mark_.get());
-  committer_.reset();
-  mark_.reset();
-  owned_.reset();
-  observed_.reset();
-  return result;
-}
-
-Result<void> StreamingStore::CheckOwner() const {
-  if (closed_) return Closed();
-  if (committer_) return {};
-  return Error{ErrorCode::kNotOwner,
-               options_.directory.string() + " is not open for writing; nothing was changed",
-               "open it as the owner"};
-}
+Result<void> StreamingStore::Close() noexcept { return closed_ ? Result<void>() : LetGo(); }
 
 Result<void> StreamingStore::Write(Committer::Change change) {
   // What is thrown fails this change, not others in its transaction.
-  return committer_->Run([&](StoreTxn& txn) -> Result<void> {
+  return committer->Run([&](StoreTxn& txn) -> Result<void> {
     return internal::Guarded([&] { return change(txn); });
   });
 }
@@ -270,7 +232,7 @@ Error StreamingStore::Full(std::int64_t now) {
 }
 
 Result<std::string> StreamingStore::PrepareUncounted(const StreamRequest& request) {
-  TRY(CheckOwner());
+  if (!committer) return NotOwner();
   TRY(CheckStreamRequest(request));
   const BootTime now = options_.boot_clock();
   constexpr std::int64_t kLastTime =
@@ -333,7 +295,7 @@ Result<std::string> StreamingStore::Prepare(const StreamRequest& request) {
 
 Result<StreamRequest> StreamingStore::ConsumeUncounted(std::string_view text, StreamKind kind,
                                                        Counter& refused) {
-  TRY(CheckOwner());
+  if (!committer) return NotOwner();
   StreamToken token{};
   if (!internal::HexDecode(text, token)) return NotFound();
   auto digest = TRY(internal::Sha256(text));
@@ -346,7 +308,7 @@ Result<StreamRequest> StreamingStore::ConsumeUncounted(std::string_view text, St
                  "ask for the stream again; the next opening removes it"};
   };
   // What is refused does not wait for the disk. What can't be read here may be read below.
-  if (const ReaderPool::Lease snapshot = readers_.Acquire()) {
+  if (const ReaderPool::Lease snapshot = readers.Acquire()) {
     Payload payload;
     const Lookup found = snapshot.Get(Table::kStreamingTokens, key, payload);
     if (found == Lookup::kAbsent) return NotFound();
@@ -394,32 +356,12 @@ Result<StreamRequest> StreamingStore::Consume(std::string_view token, StreamKind
 
 // --- Looking -------------------------------------------------------------------------------------
 
-Error StreamingStore::Closed() const {
-  return {ErrorCode::kClosed, "the store in " + options_.directory.string() + " was closed",
-          "open it again"};
-}
-
-Error StreamingStore::Unreadable(const ReaderPool::Lease& none) const {
-  if (closed_) return Closed();
-  if (committer_ && committer_->failed()) return committer_->WhyFailed();
-  if (none.has_snapshot()) {
-    return {ErrorCode::kDamaged,
-            "the streaming requests in " + options_.directory.string() + " can't be read",
-            {},
-            Hint::kVerify};
-  }
-  return {
-      ErrorCode::kUnavailable,
-      "the streaming requests in " + options_.directory.string() + " can't be read at this moment",
-      "try again"};
-}
-
 Result<std::vector<OpenStream>> StreamingStore::List() {
   return internal::Guarded([&]() -> Result<std::vector<OpenStream>> {
     const BootTime now = options_.boot_clock();
-    if (observed_ && !observed_->IsCurrent()) return Unreadable({});
-    const ReaderPool::Lease snapshot = readers_.Acquire();
-    if (!snapshot) return Unreadable(snapshot);
+    if (observed && !observed->IsCurrent()) return NoSnapshot({}, kRequests);
+    const ReaderPool::Lease snapshot = readers.Acquire();
+    if (!snapshot) return NoSnapshot(snapshot, kRequests);
     std::multimap<std::int64_t, OpenStream> open;  // by the time when they were prepared
     bool is_sound = true;
     const bool walked =
@@ -435,7 +377,7 @@ Result<std::vector<OpenStream>> StreamingStore::List() {
                                       (row->expires - now.nanoseconds + 999'999) / 1'000'000)});
         });
     if (!walked || !is_sound || !snapshot.CountIsTrue(Table::kStreamingTokens)) {
-      return Unreadable(snapshot);
+      return Unreadable(kRequests);
     }
     std::vector<OpenStream> streams;
     for (auto& [prepared, stream] : open) streams.push_back(std::move(stream));
@@ -447,7 +389,7 @@ StreamingCounters StreamingStore::GetCounters() {
   const std::lock_guard lock(mutex_);
   StreamingCounters counters = counters_;
   counters.voided = report_.voided;
-  if (const ReaderPool::Lease snapshot = readers_.Acquire()) {
+  if (const ReaderPool::Lease snapshot = readers.Acquire()) {
     counters.open = snapshot.state().digest(Table::kStreamingTokens).count;
   }
   return counters;
@@ -455,12 +397,10 @@ StreamingCounters StreamingStore::GetCounters() {
 
 Result<VerifyReport> StreamingStore::Verify(const Progress& progress) {
   const auto sequence = [this]() -> std::uint64_t {
-    const ReaderPool::Lease snapshot = readers_.Acquire();
+    const ReaderPool::Lease snapshot = readers.Acquire();
     return snapshot ? snapshot.state().commit_sequence : 0;
   };
-  return internal::Guarded([&] {
-    return internal::VerifyStore(options_.directory, committer_.get(), sequence, progress);
-  });
+  return internal::Guarded([&] { return LiveStore::Verify(sequence, progress); });
 }
 
 std::vector<MetricFamily> StreamingCounters::Families() const {

@@ -34,10 +34,7 @@
 
 #include "store/base/metrics.h"
 #include "store/base/options.h"
-#include "store/disk/commit_mark.h"
-#include "store/disk/committer.h"
-#include "store/disk/reader_pool.h"
-#include "store/opening/open_store.h"
+#include "store/opening/live_store.h"
 #include "store/streams/streaming_row.h"
 #include "waybill/limits.h"
 #include "waybill/result.h"
@@ -98,7 +95,7 @@ struct StreamingCounters {
   std::vector<MetricFamily> Families() const;
 };
 
-class StreamingStore {
+class StreamingStore : private internal::LiveStore {
  public:
   // Opens as the only owner. Errors and what they leave: NodeStore::Open. kInvalidArgument also: an
   // option out of range, or the directory has a node's store. kDamaged: nothing is left to show
@@ -160,38 +157,27 @@ class StreamingStore {
   using Expiry = std::pair<std::int64_t, internal::Key16>;
   using Counter = std::uint64_t StreamingCounters::*;
 
-  explicit StreamingStore(StreamingOptions options) : options_(std::move(options)) {}
+  explicit StreamingStore(StreamingOptions options)
+      : LiveStore(options.directory), options_(std::move(options)) {}
 
   Result<void> FinishOpening();
   // Deletes the rows of tokens that are void, and notes when the others expire.
   Result<void> VoidTokens(internal::StoreTxn& txn);
-  Result<void> CheckOwner() const;
   Result<void> Write(internal::Committer::Change change);
   Result<std::string> PrepareUncounted(const StreamRequest& request);
   // `refused` is the counter of a kNotFound.
   Result<StreamRequest> ConsumeUncounted(std::string_view text, StreamKind kind, Counter& refused);
   void Count(Counter counter);
-  Error Closed() const;
-  Error Unreadable(const internal::ReaderPool::Lease& none) const;
   Error Full(std::int64_t now);
   // False: without the rows that expired before `now`, as many are open as may be.
   bool FindRoom(std::int64_t now, std::vector<Expiry>& expired);
-  const internal::StoreUuid& uuid() const { return owned_->database.identity.uuid; }
+  const internal::StoreUuid& uuid() const { return owned->database.identity.uuid; }
 
   const StreamingOptions options_;
   StreamingReport report_;
-  internal::ReaderPool readers_;
   std::mutex mutex_;
   StreamingCounters counters_;  // but for `open`. Guarded by mutex_; likewise the next one
   std::set<Expiry> expiries_;   // of every row on the disk, but for changes under way
-
-  // Owner only, else empty.
-  std::optional<internal::OwnedStore> owned_;
-  std::unique_ptr<internal::CommitMark> mark_;
-  std::unique_ptr<internal::Committer> committer_;
-
-  std::optional<internal::OpenedDatabase> observed_;
-  bool closed_ = false;
 };
 
 }  // namespace waybill

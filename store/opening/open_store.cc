@@ -258,17 +258,6 @@ Result<OwnedStore> OpenAsOwner(const NodeStoreOptions& options, OnDamage on_dama
   return opening.OpenSound();
 }
 
-Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark) {
-  Result<void> result;
-  if (store.witness) result = Guarded([&] { return store.witness->Sync(); });
-  // Not the mark of another owner.
-  if (mark != nullptr && committer != nullptr && committer->CheckOwnership()) {
-    auto shut = Guarded([&] { return mark->Shut(); });
-    if (result) result = std::move(shut);
-  }
-  return result;
-}
-
 Result<void> CommitAtOpening(const NodeStoreOptions& options, OwnedStore& store,
                              Committer::Change change) {
   OpenedDatabase& database = store.database;

@@ -70,9 +70,6 @@ Result<OwnedStore> OpenAsOwner(const NodeStoreOptions& options, OnDamage on_dama
 // One commit before the store has its Committer.
 Result<void> CommitAtOpening(const NodeStoreOptions& options, OwnedStore& store,
                              Committer::Change change);
-// Before an owner closes: syncs the witness, and shuts the mark. `committer` and `mark` may be
-// null. No exception leaves it.
-Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark);
 // As in ObserveOptions.
 struct ObserverDemands {
   bool asks_witness = true;
