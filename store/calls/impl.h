@@ -289,7 +289,7 @@ inline bool TakeSmallerSteps(const Error& error, std::size_t& most) {
   return true;
 }
 
-using internal::Guarded;
+using internal::CheckLength, internal::Guarded;
 
 // Of a call, what rooms take of several.
 ImageCopy CopyOf(const auto& call) {
@@ -311,8 +311,6 @@ inline Error Invalid(std::string what, std::string hint = {}) {
   return {ErrorCode::kInvalidArgument, std::move(what) + "; nothing was changed", std::move(hint)};
 }
 
-// kLimitExceeded: an argument is longer.
-Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit);
 // Of an image that an operator names.
 Result<void> CheckImageRef(std::string_view image_ref);
 

@@ -47,8 +47,7 @@ Result<void> CheckWord(Mode rules, std::string_view image_ref, std::string_view 
 Result<std::string> StoredHandler(const StoreTxn& txn, std::string_view runtime_handler) {
   auto handler = TRY(internal::FindHandler(txn, runtime_handler));
   if (handler.known) return handler.stored;
-  auto known = internal::ReadRuntimeHandlers(txn);
-  return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
+  return internal::UnknownHandler(txn, runtime_handler);
 }
 
 // The operator's word on the copy, under its handler as stored.
@@ -77,7 +76,7 @@ Result<void> DropOpenPull(NodeStore::Impl& impl, StoreTxn& txn, PullId pull,
                  "list them: it may have ended since"};
   }
   if (at->state == PullState::kRunning &&
-      impl.in_flight.Get(at->image, at->runtime_handler).count > 0) {
+      impl.in_flight.Get(at->image, at->runtime_handler) > 0) {
     return Error{ErrorCode::kConflict,
                  "the pull of " + internal::QuoteForMessage(at->image) +
                      " runs in this process; nothing was changed",

@@ -487,13 +487,6 @@ Result<void> NodeStore::Impl::Write(Committer::Change change,
   return written;
 }
 
-Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit) {
-  if (text.size() <= limit) return {};
-  return Error{ErrorCode::kLimitExceeded, "the " + std::string(what) + " is longer than " +
-                                              std::to_string(limit) +
-                                              " bytes; nothing was changed"};
-}
-
 Result<void> CheckImageRef(std::string_view image_ref) {
   if (!image_ref.empty()) return CheckLength("image ref", image_ref, kMaxImageRefBytes);
   return Error{ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",

@@ -86,22 +86,18 @@ Result<void> CheckTerms(const ProofTerms& terms) {
                "leave it out if the credential does not say"};
 }
 
-Error Unknown(const StoreTxn& txn, std::string_view runtime_handler) {
-  auto known = internal::ReadRuntimeHandlers(txn);
-  return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
-}
-
 Result<void> CheckKnown(const StoreTxn& txn, const ImageCopy& copy, const FoundHandler& handler) {
-  return handler.known ? Result<void>() : Unknown(txn, copy.runtime_handler);
+  return handler.known ? Result<void>() : internal::UnknownHandler(txn, copy.runtime_handler);
 }
 
 // For a pull that ends. An unknown handler is accepted if its pull was begun: the registry may have
 // been replaced meanwhile.
 Result<void> CheckBegun(const StoreTxn& txn, const internal::InFlight& in_flight,
                         const ImageCopy& copy, const FoundHandler& handler) {
-  if (handler.known || in_flight.Get(copy.image, copy.runtime_handler).count > 0) return {};
+  if (handler.known || in_flight.Get(copy.image, copy.runtime_handler) > 0) return {};
   auto pulls = internal::FindOpenPulls(txn, copy.image, copy.runtime_handler);
-  return pulls && pulls->empty() ? Unknown(txn, copy.runtime_handler) : Result<void>();
+  return pulls && pulls->empty() ? internal::UnknownHandler(txn, copy.runtime_handler)
+                                 : Result<void>();
 }
 
 // Also that the pull which it names, if it does, is one of the image.
@@ -302,15 +298,10 @@ Result<void> ToPrune(const StoreTxn& txn, const std::vector<ListedImage>& listed
 
 // An empty list may come from a runtime that starts up.
 Result<void> CheckNotEmpty(const Images& images, bool prunes_preloaded) {
-  std::uint64_t records = 0;
-  std::uint64_t preloaded = 0;
-  TRY(images.ForEach([&](const ImageRow* row) -> Result<bool> {
-    records += row == nullptr || row->pulled ? 1U : 0U;
-    preloaded += prunes_preloaded && row != nullptr && row->preloaded ? 1U : 0U;
-    return true;
-  }));
-  if (records + preloaded == 0) return {};
-  std::string holds = "holds " + internal::HowMany(records, "record");
+  const internal::Held held = TRY(internal::CountHeld(images));
+  const std::uint64_t preloaded = prunes_preloaded ? held.preloaded : 0;
+  if (held.records + preloaded == 0) return {};
+  std::string holds = "holds " + internal::HowMany(held.records, "record");
   if (preloaded > 0) holds += " and " + internal::HowMany(preloaded, "preloaded image");
   return internal::EmptyList("the list of images on the node is", holds, "no record was removed");
 }
@@ -475,7 +466,8 @@ Result<PutImage::Answer> Do(NodeStore& store, const PutImage& call, const Progre
   const auto put = [&](Images& images, const FoundHandler& handler) -> Result<void> {
     const auto home = TRY(images.Home(record.image_ref));
     ImageRow row = TRY(images.FindOrMake(home, handler.stored));
-    if (!handler.known && !row.pulled) return Unknown(images.txn(), record.runtime_handler);
+    if (!handler.known && !row.pulled)
+      return internal::UnknownHandler(images.txn(), record.runtime_handler);
     before_put.reset();
     if (impl.trace && row.pulled) {
       before_put = internal::RecordOf(row, images.txn().clocks(), images.txn().clock());

@@ -164,13 +164,6 @@ Result<void> StoreWithoutForgotten(Images& images, const Key16& key) {
   return images.Put(*std::move(row), Images::Confirms::kYes, Images::Room::kReserve);
 }
 
-Result<void> CheckBound(std::string_view what, std::string_view text, std::size_t limit) {
-  if (text.size() <= limit) return {};
-  return Error{ErrorCode::kLimitExceeded, "the " + std::string(what) + " is longer than " +
-                                              std::to_string(limit) +
-                                              " bytes; nothing was changed"};
-}
-
 Error Missing(std::string_view what) {
   return {ErrorCode::kInvalidArgument,
           "the " + std::string(what) + " is empty; nothing was changed",
@@ -184,7 +177,7 @@ Result<void> CheckName(const CredentialName& who, bool has_name) {
        {std::pair<std::string_view, const std::string&>{"namespace", who.namespace_name},
         {"name", who.name},
         {"UID", who.uid}}) {
-    if (auto r = CheckBound(what, text, kMaxCoordinateBytes); !r) return r;
+    if (auto r = CheckLength(what, text, kMaxCoordinateBytes); !r) return r;
   }
   return {};
 }
@@ -255,10 +248,10 @@ Result<void> CheckForgettable(const Revocation& what) {
       return CheckName(what.who, false);
     case RevocationKind::kImage:
       if (what.image_ref.empty()) return Missing("image ref");
-      return CheckBound("image ref", what.image_ref, kMaxImageRefBytes);
+      return CheckLength("image ref", what.image_ref, kMaxImageRefBytes);
     case RevocationKind::kCredential:
       if (what.credential_hash.empty()) return Missing("credential hash");
-      return CheckBound("credential hash", what.credential_hash, kMaxCoordinateBytes);
+      return CheckLength("credential hash", what.credential_hash, kMaxCoordinateBytes);
   }
   return Missing("kind of what is to be forgotten");
 }

@@ -302,6 +302,13 @@ Result<Held> CountHeld(const Images& images) {
   return held;
 }
 
+Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return {};
+  return Error{ErrorCode::kLimitExceeded, "the " + std::string(what) + " is longer than " +
+                                              std::to_string(limit) +
+                                              " bytes; nothing was changed"};
+}
+
 Result<void> CheckToken(const StoreTxn& txn, const ListToken& token, Hint begin) {
   const std::string what = "the token " + std::to_string(token.commit);
   if (token.store != txn.store_id()) {

@@ -117,6 +117,9 @@ struct Held {
 };
 Result<Held> CountHeld(const Images& images);
 
+// kLimitExceeded: an argument is longer.
+Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit);
+
 // Which lists can be placed in time. kInvalidArgument: another store drew the token, or a later
 // state of this one, which is lost. `begin`: how to draw one for such a list.
 Result<void> CheckToken(const StoreTxn& txn, const ListToken& token, Hint begin);

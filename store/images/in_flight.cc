@@ -15,23 +15,23 @@ std::string KeyOf(std::string_view image, std::string_view runtime_handler) {
 
 }  // namespace
 
-InFlight::Entry InFlight::Get(std::string_view image, std::string_view runtime_handler) const {
+std::uint64_t InFlight::Get(std::string_view image, std::string_view runtime_handler) const {
   const auto at = entries_.find(KeyOf(image, runtime_handler));
-  return at == entries_.end() ? Entry{} : at->second;
+  return at == entries_.end() ? 0 : at->second;
 }
 
-void InFlight::Set(std::string_view image, std::string_view runtime_handler, Entry entry) {
+void InFlight::Set(std::string_view image, std::string_view runtime_handler, std::uint64_t count) {
   undo_.emplace_back();
   Undo& undo = undo_.back();
   undo.key = KeyOf(image, runtime_handler);
   const auto at = entries_.find(undo.key);
   if (at != entries_.end()) undo.before = at->second;
-  if (entry.count == 0) {
+  if (count == 0) {
     if (at != entries_.end()) undo.node = entries_.extract(at);
   } else if (at != entries_.end()) {
-    at->second = entry;
+    at->second = count;
   } else {
-    entries_.emplace(undo.key, entry);
+    entries_.emplace(undo.key, count);
   }
   size_.store(entries_.size(), std::memory_order_relaxed);
 }
@@ -48,7 +48,7 @@ void InFlight::RollBackTo(std::size_t mark) {
     Undo& undo = undo_.back();
     if (undo.node) {
       entries_.insert(std::move(undo.node));
-    } else if (undo.before.count == 0) {
+    } else if (undo.before == 0) {
       entries_.erase(undo.key);
     } else if (const auto at = entries_.find(undo.key); at != entries_.end()) {
       at->second = undo.before;

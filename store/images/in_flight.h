@@ -21,14 +21,10 @@ namespace waybill::internal {
 // Used by the committer's leader only; size() from any thread.
 class InFlight final : public UndoLog {
  public:
-  struct Entry {
-    std::uint64_t count = 0;
-  };
-
-  // A count of 0: nothing is in flight.
-  Entry Get(std::string_view image, std::string_view runtime_handler) const;
-  // A count of 0 forgets the image.
-  void Set(std::string_view image, std::string_view runtime_handler, Entry entry);
+  // 0: nothing is in flight.
+  std::uint64_t Get(std::string_view image, std::string_view runtime_handler) const;
+  // 0 forgets the image.
+  void Set(std::string_view image, std::string_view runtime_handler, std::uint64_t count);
   // Whether a pull is in flight for a handler that `matches` accepts.
   bool AnyOf(FunctionRef<bool(std::string_view runtime_handler)> matches) const;
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
@@ -40,11 +36,11 @@ class InFlight final : public UndoLog {
 
  private:
   // The key is handler, NUL (which is in no handler's name), image.
-  using Entries = std::unordered_map<std::string, Entry>;
+  using Entries = std::unordered_map<std::string, std::uint64_t>;
   // The entry before a change. A removed one keeps its node, so undoing allocates nothing.
   struct Undo {
     std::string key;
-    Entry before;
+    std::uint64_t before = 0;
     Entries::node_type node;
   };
 

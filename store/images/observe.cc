@@ -505,16 +505,6 @@ Result<void> DropUnreadable(Images& images, const std::vector<ImageInList>& list
   return {};
 }
 
-// Whether anything is known of any image, on the node or gone.
-Result<bool> HoldsImages(const Images& images) {
-  bool any = false;
-  TRY(images.txn().ForEach(Table::kImages, [&](const Key16&, Payload payload) -> Result<bool> {
-    any = payload.empty() || ImageView(payload).is_recorded() || ImageView(payload).has_preloaded();
-    return !any;
-  }));
-  return any;
-}
-
 // `remembers`: what an empty list lacks is remembered, so it loses nothing.
 Result<void> CheckList(const Images& images, const ImageList& list, const Observing& observing,
                        bool remembers) {
@@ -585,7 +575,8 @@ Result<ClassifyReport> ObserveList(Images& images, const ImageList& list,
     TRY(DropUnreadable(images, listed));
   }
 
-  const bool had_any = TRY(HoldsImages(images));
+  const Held held = TRY(CountHeld(images));
+  const bool had_any = held.records + held.preloaded > 0;
   // An empty list, or one without any image that was known, may be of another runtime, or of a disk
   // that is not mounted yet: what a pull brought may still come.
   const auto tells = [&] {

@@ -139,11 +139,9 @@ void DropIdleNodePods(const StoreTxn& txn, const VerificationPolicy& policy, Cre
 
 // Whether another pull of the string is in flight still.
 bool CountDown(InFlight& in_flight, std::string_view image, std::string_view runtime_handler) {
-  InFlight::Entry entry = in_flight.Get(image, runtime_handler);
-  const bool others = entry.count > 1;
-  entry.count = others ? entry.count - 1 : 0;
-  in_flight.Set(image, runtime_handler, entry);
-  return others;
+  const std::uint64_t count = in_flight.Get(image, runtime_handler);
+  in_flight.Set(image, runtime_handler, count == 0 ? 0 : count - 1);
+  return count > 1;
 }
 
 // The commit in which the oldest running pull of the image name began; 0: none runs.
@@ -291,8 +289,8 @@ Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms&
 
 Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Mode mode, std::string_view image,
                             std::string_view runtime_handler, const BootTime& now) {
-  InFlight::Entry entry = in_flight.Get(image, runtime_handler);
-  if (entry.count == 0 && in_flight.size() >= kMaxInFlightImages) {
+  const std::uint64_t count = in_flight.Get(image, runtime_handler);
+  if (count == 0 && in_flight.size() >= kMaxInFlightImages) {
     return Error{ErrorCode::kLimitExceeded,
                  "pulls of " + std::to_string(kMaxInFlightImages) + " images are in flight already",
                  "record how earlier pulls ended"};
@@ -304,8 +302,7 @@ Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Mode mode, std::
   }
   if (id->value == 0) id = BeginPull(txn, image, runtime_handler, now);
   if (!id) return id;
-  ++entry.count;
-  in_flight.Set(image, runtime_handler, entry);
+  in_flight.Set(image, runtime_handler, count + 1);
   return id;
 }
 
@@ -413,7 +410,7 @@ Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view
 
 Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_view image,
                           std::string_view runtime_handler) {
-  const bool in_flight_here = in_flight.Get(image, runtime_handler).count > 0;
+  const bool in_flight_here = in_flight.Get(image, runtime_handler) > 0;
   auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
   for (const UnresolvedPull& pull : pulls) {
     if (in_flight_here && pull.state == PullState::kRunning) continue;

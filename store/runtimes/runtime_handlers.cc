@@ -160,7 +160,8 @@ Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name) {
   return FoundHandler{handler->is_default ? "" : handler->name, handler->guest_platform, true};
 }
 
-Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known) {
+Error UnknownHandler(const StoreTxn& txn, std::string_view name) {
+  const std::vector<RuntimeHandler> known = TRY(ReadRuntimeHandlers(txn));
   std::string list;
   for (std::size_t i = 0; i < known.size() && i < kMaxHandlersNamed; ++i) {
     if (!list.empty()) list += ", ";

@@ -40,7 +40,7 @@ struct FoundHandler {
 Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name);
 
 // kInvalidArgument, listing the known handlers.
-Error UnknownHandler(std::string_view name, const std::vector<RuntimeHandler>& known);
+Error UnknownHandler(const StoreTxn& txn, std::string_view name);
 
 // Empty if the default handler is not known.
 std::string NameOfDefault(const std::vector<RuntimeHandler>& handlers);
