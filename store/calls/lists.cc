@@ -75,8 +75,7 @@ Result<void> DropOpenPull(NodeStore::Impl& impl, StoreTxn& txn, PullId pull,
                      impl.directory.string() + "; nothing was changed",
                  "list them: it may have ended since"};
   }
-  if (at->state == PullState::kRunning &&
-      impl.in_flight.Get(at->image, at->runtime_handler) > 0) {
+  if (at->state == PullState::kRunning && impl.in_flight.Get(at->image, at->runtime_handler) > 0) {
     return Error{ErrorCode::kConflict,
                  "the pull of " + internal::QuoteForMessage(at->image) +
                      " runs in this process; nothing was changed",

@@ -470,7 +470,7 @@ Result<PutImage::Answer> Do(NodeStore& store, const PutImage& call, const Progre
       return internal::UnknownHandler(images.txn(), record.runtime_handler);
     before_put.reset();
     if (impl.trace && row.pulled) {
-      before_put = internal::RecordOf(row, images.txn().clocks(), images.txn().clock());
+      before_put = internal::RecordOf(row, images.txn().clocks(), images.txn().now());
     }
     internal::PulledPart part{.last_updated = record.last_updated,
                               .entries = record.credential_mapping,

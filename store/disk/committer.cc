@@ -241,9 +241,8 @@ StoreTxn::Context Committer::MakeContext(MDB_txn* txn) const {
   context.handles = &handles_;
   context.identity = &identity_;
   context.directory = &env_.directory();
-  context.clock = hooks_.clock();
+  context.now = hooks_.clock();
   if (hooks_.boot_clock) context.boot = hooks_.boot_clock();
-  context.now = context.clock;
   return context;
 }
 
@@ -269,7 +268,7 @@ Committer::Room Committer::FindRoom(const lmdb::Env::Info& info) const {
 
 Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool& dirty, Room& room,
                                std::uint64_t& copied) {
-  StoreTxn::Context context = MakeContext(txn.get(), state);
+  StoreTxn::Context context = MakeContext(txn.get());
   context.growth_pages = room.growth;
   StoreTxn store_txn(context, state);
   Result<void> result = change(store_txn);
@@ -280,7 +279,7 @@ Result<void> Committer::RunOne(lmdb::Txn& txn, Change change, State& state, bool
 }
 
 Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committing) {
-  StoreTxn last(MakeContext(txn.get(), state), state);
+  StoreTxn last(MakeContext(txn.get()), state);
   if (hooks_.before_commit) {
     if (auto r = hooks_.before_commit(last); !r) return r;
   }

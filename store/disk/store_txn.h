@@ -53,9 +53,8 @@ class StoreTxn {
     const TableHandles* handles = nullptr;
     const Identity* identity = nullptr;
     const std::filesystem::path* directory = nullptr;
-    Timestamp now;    // the time of this change
-    Timestamp clock;  // what the clock says; earlier than `now` if it went back
-    BootTime boot;    // what the boot clock says
+    Timestamp now;  // the time of this change: what the clock says
+    BootTime boot;  // what the boot clock says
     // Pages that may be used to make the store larger; the rest is for deletions.
     std::uint64_t growth_pages = std::numeric_limits<std::uint64_t>::max();
   };
@@ -68,9 +67,8 @@ class StoreTxn {
   std::uint64_t store_id() const { return StoreId(*context_.identity); }
   Schema schema() const { return SchemaOf(context_.identity->schema_version); }
   Timestamp now() const { return context_.now; }
-  Timestamp clock() const { return context_.clock; }
   // What the store knows of time, as of this change.
-  Clocks clocks() const { return state_.clocks.At(context_.boot, context_.clock); }
+  Clocks clocks() const { return state_.clocks.At(context_.boot, context_.now); }
   State& state() { return state_; }
   // The sequence of the commit under way, which stamps what it writes.
   std::uint64_t sequence() const { return state_.commit_sequence + 1; }

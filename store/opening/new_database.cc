@@ -37,7 +37,6 @@ Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase&
   context.identity = &made.identity;
   context.directory = &directory;
   context.now = made.now;
-  context.clock = made.now;
   context.boot = made.boot;
   StoreTxn store_txn(context, state);
   TRY(store_txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity,

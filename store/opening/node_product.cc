@@ -1,5 +1,3 @@
-#include "store/opening/product.h"
-
 #include <string>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "store/images/images.h"
 #include "store/images/open_pulls.h"
 #include "store/opening/carry_over.h"
+#include "store/opening/product.h"
 #include "store/pods/host_ids.h"
 
 namespace waybill::internal {

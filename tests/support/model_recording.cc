@@ -292,17 +292,15 @@ bool Model::Pulled(const KnownImage& image, const std::string& returned,
   } else if (proven) {
     merged = Merge(record, *image.name, *proven);
   }
-  // The closed rules: a successful pull always stamps its record, and none that is ahead of the
-  // clock becomes older.
+  // The closed rules: a successful pull always stamps its record.
   ImagePulledRecord known = before;
   // That a record without credentials learns its guest platform says nothing about the pull.
   if (before.credential_mapping.empty()) known.guest_platform = record.guest_platform;
   bool wrote = is_new || merged || record != known || closed_;
   if (wrote) {
-    const bool ahead = closed_ && record.last_updated && *record.last_updated > time;
-    if (!ahead) record.last_updated = time;
+    record.last_updated = time;
+    record.stamp = commit;
   }
-  if (wrote) record.stamp = commit;
   // A proof alone is no new stamp.
   wrote = wrote || proves || record.guest_platform != before.guest_platform;
   for (const std::string& spelt : RefsOf(ref)) wrote = broken_refs_.erase(spelt) != 0 || wrote;
