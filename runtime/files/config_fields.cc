@@ -71,7 +71,9 @@ const toml::node* ConfigFields::Node(std::string_view name) const {
   for (const auto& [key, node] : *table_) {
     const bool is_ascii = std::all_of(key.str().begin(), key.str().end(),
                                       [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-    if (key.str() == wanted) {
+    // Either name counts in an answer.
+    if (key.str() == wanted || (document_->is_json && key.str() == name)) {
+      if (found != nullptr) Refuse(&node, wanted + " is there twice");
       found = &node;
     } else if (ToLower(key.str()) == ToLower(wanted)) {
       Refuse(&node, wanted + " is written in another case");
