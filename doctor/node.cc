@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -74,9 +75,6 @@ class RecordedRuntime final : public cri::Runtime {
   Result<std::vector<ListedImage>> ListImages() override {
     return DecodeImageList(TRY(Answer("images.json")));
   }
-  Result<std::vector<RuntimeHandler>> RuntimeHandlers() override {
-    return DecodeRuntimeStatus(TRY(Answer("info.json")));
-  }
   Result<std::string> Status() override { return Answer("info.json"); }
 
  private:
@@ -120,29 +118,6 @@ std::vector<std::string> WordsOf(const std::string& line) {
 }
 
 // --- The kubelet ---------------------------------------------------------------------------------
-
-std::vector<std::string> Process::Values(std::string_view flag) const {
-  std::vector<std::string> values;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    std::string_view word = words[i];
-    if (!word.starts_with('-')) continue;
-    word.remove_prefix(word.starts_with("--") ? 2 : 1);
-    if (!word.starts_with(flag)) continue;
-    if (word.size() > flag.size() && word[flag.size()] == '=') {
-      values.emplace_back(word.substr(flag.size() + 1));
-    } else if (word == flag) {
-      // A boolean flag may stand alone.
-      const bool has_value = i + 1 < words.size() && !words[i + 1].starts_with('-');
-      values.push_back(has_value ? words[i + 1] : "true");
-    }
-  }
-  return values;
-}
-
-std::string Process::Flag(std::string_view flag) const {
-  const auto values = Values(flag);
-  return values.empty() ? "" : values.back();
-}
 
 std::string Process::RootDirectory() const {
   const std::string directory = Flag("root-dir");
@@ -196,7 +171,7 @@ class Finder {
       const auto command_line = node_.Read(place + "/cmdline");
       const bool is_number = pid.find_first_not_of("0123456789") == std::string::npos;
       if (!is_number || !command_line || command_line->empty()) continue;
-      Process process{.pid = pid, .words = LinesOf(*command_line, '\0')};
+      Process process = {cri::CommandLine::Of(*command_line), pid};
       // k3s hides its arguments behind a title.
       process.name = fs::path(LinesOf(process.words[0], ' ')[0]).filename();
       const auto directory = files_.Resolve(place);
@@ -248,7 +223,8 @@ class Finder {
   // One that is part of another program: its flags are in that program's files.
   void FindKubeletInside() {
     for (const Process& process : node_.processes) {
-      Process kubelet{.pid = process.pid, .words = {process.words[0]}};
+      Process kubelet = process;
+      kubelet.words.resize(1);
       if (process.name == "k3s") {
         AddFlagsOfK3s(process, kubelet);
       } else if (process.name == "kubelite") {
@@ -438,9 +414,8 @@ class Finder {
       named.push_back(process);
       std::string address = process.Flag("address") + process.Flag("a");
       if (address.empty()) {
-        const auto pulls = ReadRuntimePulls({.version = program,
-                                             .config = process.Flag("config") + process.Flag("c"),
-                                             .root = options_.root.string()});
+        const auto pulls = ReadRuntimePulls(
+            {.version = program, .config = process.Config(), .root = options_.root.string()});
         address = pulls ? pulls->socket : "";
       }
       if (address.empty()) address = "/run/containerd/containerd.sock";
@@ -460,9 +435,15 @@ class Finder {
     RuntimeAnswers answers{.version = node_.runtime_name, .status = Status()};
     if (!files_.IsThisMachine()) answers.root = options_.root.string();
     const auto& process = node_.runtime_process;
-    if (process) answers.config = process->Flag("config") + process->Flag("c");
+    if (process) answers.config = process->Config();
     auto pulls = TRY(ReadRuntimePulls(answers));
-    pulls.own_names = OwnNames();
+    std::vector<std::string> known;
+    const Json* const status = node_.json.Find("status");
+    const Json* const addresses = status == nullptr ? nullptr : status->Find("addresses");
+    for (const Json& address : addresses == nullptr ? Json::array() : *addresses) {
+      known.push_back(address.TextAt("address"));
+    }
+    AddOwnNames(std::move(known), pulls);
     if (!process && process.error().message.starts_with("several")) {
       pulls.problems.push_back(process.error().message);
     }
@@ -488,37 +469,6 @@ class Finder {
     if (text) return LinesOf(*text, '\0');
     if (text.error().code != ErrorCode::kNotFound) problems.push_back(text.error().message);
     return {};
-  }
-
-  // By the node's API answer, its files and its interfaces.
-  std::vector<std::string> OwnNames() const {
-    std::vector<std::string> names = WordsOf(node_.Read("/etc/hostname").value_or(""));
-    const Json* const status = FieldAt(node_.json, "status");
-    const Json* const addresses = status == nullptr ? nullptr : FieldAt(*status, "addresses");
-    for (const Json& address : addresses == nullptr ? Json::array() : *addresses) {
-      names.push_back(TextAt(address, "address"));
-    }
-    for (const std::string net : {"/proc/1/net/", "/proc/net/"}) {
-      // |-- 10.0.17.4, and below it: /32 host LOCAL
-      std::string last;
-      for (const std::string& line : LinesOf(node_.Read(net + "fib_trie").value_or(""))) {
-        const auto words = WordsOf(line);
-        if (words.size() == 2 && words[0] == "|--") last = words[1];
-        if (words.size() == 3 && words[2] == "LOCAL") names.push_back(last);
-      }
-      for (const std::string& line : LinesOf(node_.Read(net + "if_inet6").value_or(""))) {
-        std::string address = line.substr(0, line.find(' '));
-        for (std::size_t at = 4; at < address.size(); at += 5) address.insert(at, 1, ':');
-        names.push_back(address);
-      }
-    }
-    for (const std::string& line : LinesOf(node_.Read("/etc/hosts").value_or(""))) {
-      const auto words = WordsOf(line.substr(0, line.find('#')));
-      if (words.size() < 2 || !IsOnThisNode(words[0], names)) continue;
-      names.insert(names.end(), words.begin() + 1, words.end());
-    }
-    std::erase(names, "");
-    return names;
   }
 
   // --- The node's own credentials ---------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bindings/cli/yaml_document.h"
+#include "runtime/cri/command_line.h"
 #include "runtime/cri/runtime.h"
 #include "runtime/files/pull_sources.h"
 #include "store/base/json_value.h"
@@ -79,15 +80,10 @@ struct Kernel {
 Kernel ThisKernel();
 
 // A process of the node, not of one of its containers.
-struct Process {
+struct Process : cri::CommandLine {
   std::string pid = {};
-  std::vector<std::string> words = {};  // its command line
-  std::string name = {};                // "kubelet" of /usr/bin/kubelet
+  std::string name = {};  // "kubelet" of /usr/bin/kubelet
 
-  // Each value of --FLAG, in order.
-  std::vector<std::string> Values(std::string_view flag) const;
-  // The last one; empty: there is none.
-  std::string Flag(std::string_view flag) const;
   // Where a kubelet keeps its files.
   std::string RootDirectory() const;
 };

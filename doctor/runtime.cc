@@ -63,12 +63,7 @@ std::string WithoutPassword(std::string_view url) {
 // What is said once of each host that is asked for images of a registry.
 void SayWhoServes(const PullSourcesInDetail& found, std::map<std::string, Finding>& lines) {
   const PullSources& sources = found.sources;
-  for (const std::string& problem : sources.problems) {
-    // credentials-node says so.
-    const bool is_shown = std::ranges::any_of(found.shown_by, [&](const std::string& where) {
-      return problem.ends_with("(" + where + ")");
-    });
-    if (is_shown) continue;
+  for (const std::string& problem : found.problems) {
     lines.emplace(problem,
                   Unknown("who serves pulls is not known: " + problem,
                           "put it right, or give --cri the runtime that the kubelet uses"));
@@ -251,7 +246,7 @@ Findings CredentialsMirrorsCheck(const Node& node) {
   std::map<std::string, Finding> lines;
   std::set<std::string> registries;
   for (const std::string& problem : pulls->problems) {
-    SayWhoServes({.sources = {.problems = {problem}}}, lines);
+    SayWhoServes({.problems = {problem}}, lines);
   }
   if (names.size() > kMaxNames) {
     lines.emplace("", Unknown("only the first " + std::to_string(kMaxNames) + " of " +

@@ -76,10 +76,6 @@ Result<std::vector<ListedImage>> DecodeImages(const std::string& answer) {
   });
 }
 
-Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer) {
-  return DecodeRuntimeStatus(TRY(DecodeStatus(answer)));
-}
-
 Result<std::string> DecodeStatus(const std::string& answer) {
   return internal::Guarded([&]() -> Result<std::string> {
     TRY(CheckSize(answer, kMaxAnswerBytes));

@@ -21,8 +21,6 @@ inline constexpr std::size_t kMaxFields = 16 * kMaxListedImages;
 
 // ListImagesResponse.
 Result<std::vector<ListedImage>> DecodeImages(const std::string& answer);
-// StatusResponse. Empty: the runtime names no handlers.
-Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer);
 // StatusResponse, as `crictl info` prints it: handlers, and the configuration that the runtime
 // says.
 Result<std::string> DecodeStatus(const std::string& answer);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/files/documents.h"
+#include "store/base/try.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -23,12 +25,12 @@ class Runtime {
   // All images, as DecodeImageList reads them from `crictl images -o json`.
   virtual Result<std::vector<ListedImage>> ListImages() = 0;
 
-  // As DecodeRuntimeStatus reads them from `crictl info`. Empty: the runtime names none, as
-  // containerd before 2.0.
-  virtual Result<std::vector<RuntimeHandler>> RuntimeHandlers() = 0;
-
-  // The same answer, with what the runtime says of its configuration, for ReadRuntimePulls.
+  // What `crictl info` prints: handlers, and what the runtime says of its configuration.
   virtual Result<std::string> Status() = 0;
+  // Of that. Empty: the runtime names none, as containerd before 2.0.
+  Result<std::vector<RuntimeHandler>> RuntimeHandlers() {
+    return DecodeRuntimeStatus(TRY(Status()));
+  }
 
  protected:
   Runtime() = default;

@@ -1,12 +1,12 @@
 #include "runtime/cri/runtime_client.h"
 
-#include <sstream>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
 #include "runtime/cri/answers.h"
 #include "runtime/cri/call.h"
+#include "runtime/cri/command_line.h"
 #include "runtime/cri/containerd.h"
 #include "runtime/cri/endpoint.h"
 #include "runtime/files/pull_sources.h"
@@ -26,29 +26,6 @@ const std::string kVerbose("\x08\x01", 2);
 bool TellsOrigins(const std::string& runtime) {
   return runtime.starts_with("containerd ") &&
          VersionOf(runtime).value_or(std::pair(0U, 0U)) >= std::pair(1U, 6U);
-}
-
-// The file that containerd's command line names; empty: none, or nobody can tell.
-std::string ConfigOf(const Result<ServerProcess>& process) {
-  const auto is_config = [](std::string_view word) {
-    return word == "--config" || word == "-config" || word == "--c" || word == "-c";
-  };
-  if (!process) return {};
-  const auto words = internal::ReadWholeFile("/proc/" + std::to_string(process->pid) + "/cmdline",
-                                             kMaxPullConfigBytes);
-  if (!words) return {};
-  std::istringstream rest(*words);
-  std::string config;
-  std::string before;
-  for (std::string word; std::getline(rest, word, '\0'); before = word) {
-    const std::size_t equals = word.find('=');
-    if (is_config(before)) {
-      config = word;
-    } else if (equals != std::string::npos && is_config(word.substr(0, equals))) {
-      config = word.substr(equals + 1);
-    }
-  }
-  return config;
 }
 
 }  // namespace
@@ -121,10 +98,6 @@ Result<std::vector<ListedImage>> Client::ListImages() {
   return images;
 }
 
-Result<std::vector<RuntimeHandler>> Client::RuntimeHandlers() {
-  return Ask(kRuntimeService + "Status", kVerbose, kMaxAnswerBytes, DecodeHandlers);
-}
-
 Result<std::string> Client::Status() {
   return Ask(kRuntimeService + "Status", kVerbose, kMaxAnswerBytes, DecodeStatus);
 }
@@ -133,8 +106,11 @@ Result<RuntimeAnswers> Client::Answers() {
   RuntimeAnswers answers;
   answers.version = runtime_;
   answers.status = TRY(Status());
-  if (runtime_.starts_with("containerd ")) {
-    answers.config = ConfigOf(Containerd(options_).Process());
+  if (!runtime_.starts_with("containerd ")) return answers;
+  if (const auto process = Containerd(options_).Process()) {
+    const auto words = internal::ReadWholeFile("/proc/" + std::to_string(process->pid) + "/cmdline",
+                                               kMaxPullConfigBytes);
+    answers.config = CommandLine::Of(words.value_or("")).Config();
   }
   return answers;
 }

@@ -41,7 +41,6 @@ class Client final : public Runtime {
   // If the runtime is a containerd that is known to tell (1.6 or newer), each image that is proven
   // imported is marked (Containerd::Imported); if it can't be asked just then, none is.
   Result<std::vector<ListedImage>> ListImages() override;
-  Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
   Result<std::string> Status() override;
   // For ReadRuntimePulls: also the configuration file that containerd's command line names, if that
   // can be seen from here.

@@ -124,6 +124,17 @@ std::vector<std::string> ConfigReader::List(const std::string& folder) const {
   return {};
 }
 
+bool ConfigReader::MayHave(const std::string& path) const {
+  const auto found = files_.Resolve(path);
+  return found || found.error().code != ErrorCode::kNotFound;
+}
+
+std::vector<std::string> ConfigReader::FilesIn(const std::string& folder) const {
+  std::vector<std::string> paths = List(folder);
+  for (std::string& name : paths) name.insert(0, folder + "/");
+  return paths;
+}
+
 bool ShowsCredentials(const ConfigFields& headers) {
   return headers.is_there() && std::ranges::any_of(*headers.table(), [](const auto& header) {
            const std::string name = ToLower(header.first.str());

@@ -108,8 +108,12 @@ class ConfigReader {
     for (const std::string& problem : document.problems) Problem(path + ": " + problem);
     return table.has_value();
   }
+  // Whether something may be there: what can't be looked at may be.
+  bool MayHave(const std::string& path) const;
   // The names in a folder, sorted; none if it is missing.
   std::vector<std::string> List(const std::string& folder) const;
+  // The same, as paths.
+  std::vector<std::string> FilesIn(const std::string& folder) const;
 
  private:
   // nullopt: nothing is there. Within: it is not TOML.

@@ -8,10 +8,10 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "runtime/files/config_fields.h"
+#include "runtime/files/hosts.h"
 #include "runtime/files/pull_sources.h"
 #include "store/base/ascii.h"
 #include "store/base/caught.h"
@@ -99,6 +99,7 @@ class Reader {
   }
 
   RuntimePulls Run() {
+    pulls_.own_names = internal::NamesOfThisNode(config_.files());
     pulls_.runtime = WhichRuntime();
     if (pulls_.runtime == PullRuntime::kContainerd) ReadContainerd();
     if (pulls_.runtime == PullRuntime::kCriO) ReadCriO();
@@ -107,11 +108,12 @@ class Reader {
 
  private:
   void Problem(std::string what) const { config_.Problem(std::move(what)); }
+  // One that is named and missing is a problem.
   template <typename Do>
-  bool ReadToml(const std::string& path, const Do& read) {
+  void ReadToml(const std::string& path, bool is_named, const Do& read) {
     const bool is_there = config_.ReadToml(path, read);
     if (is_there) pulls_.files.push_back(path);
-    return is_there;
+    if (!is_there && is_named) Problem(path + " is not there");
   }
 
   PullRuntime WhichRuntime() {
@@ -124,8 +126,8 @@ class Reader {
       return PullRuntime::kUnknown;
     }
     if (Contains(answers_.status, "\"containerdEndpoint\"")) return PullRuntime::kContainerd;
-    const bool containerd = config_.files().Has("/etc/containerd/config.toml");
-    const bool crio = config_.files().Has("/etc/crio");
+    const bool containerd = config_.MayHave("/etc/containerd/config.toml");
+    const bool crio = config_.MayHave("/etc/crio");
     if (containerd != crio) return containerd ? PullRuntime::kContainerd : PullRuntime::kCriO;
     Problem(containerd ? "both containerd and CRI-O are configured, and neither was asked"
                        : "neither containerd nor CRI-O was asked, and neither is configured");
@@ -164,26 +166,23 @@ class Reader {
   // What its status did not say. Of the usual files, the one whose socket is the runtime's.
   void ReadContainerdFiles() {
     if (!answers_.config.empty()) return ReadContainerdFile(answers_.config, true);
-    const std::string socket = pulls_.socket;
-    const auto before = std::tuple(pulls_, handlers_, config_path_, snapshotter_);
-    const auto& files = std::get<0>(before).files;
-    const auto& problems = std::get<0>(before).problems;
-    for (const std::string_view path : kContainerdConfigs) {
-      pulls_.socket = kContainerdSocket;
-      ReadContainerdFile(std::string(path), false);
-      const bool is_there =
-          pulls_.files.size() != files.size() || pulls_.problems.size() != problems.size();
+    for (const std::string_view usual : kContainerdConfigs) {
+      const std::string path(usual);
+      const RuntimeAnswers here = {.root = answers_.root};
+      Reader probe(here);
+      probe.pulls_.socket = kContainerdSocket;
+      probe.ReadContainerdFile(path, false);
+      const bool is_there = !probe.pulls_.files.empty() || !probe.pulls_.problems.empty();
       // A containerd without a file runs with its defaults.
-      if (socket.empty() ? is_there
-                         : pulls_.socket == socket && (is_there || path == kContainerdConfigs[0])) {
-        return;
-      }
-      std::tie(pulls_, handlers_, config_path_, snapshotter_) = before;
+      const bool may_miss = !pulls_.socket.empty() && usual == kContainerdConfigs[0];
+      const bool has_socket = pulls_.socket.empty() || pulls_.socket == probe.pulls_.socket;
+      if (has_socket && (is_there || may_miss)) return ReadContainerdFile(path, false);
     }
-    Problem(socket.empty() ? "containerd has no configuration at a usual place"
-                           : "which configuration containerd has is not known: none at a usual "
-                             "place has its socket, " +
-                                 QuoteForMessage(socket));
+    Problem(pulls_.socket.empty()
+                ? "containerd has no configuration at a usual place"
+                : "which configuration containerd has is not known: none at a usual place has its "
+                  "socket, " +
+                      QuoteForMessage(pulls_.socket));
   }
 
   void ReadContainerdFile(const std::string& first, bool required) {
@@ -191,13 +190,10 @@ class Reader {
     for (std::size_t at = 0; at < pending.size(); ++at) {
       const std::string path = pending[at];
       if (at == kMaxPullConfigFiles) return Problem(first + " imports too many files");
-      const std::size_t problems = pulls_.problems.size();
-      const bool is_there = ReadToml(path, [&](const ConfigFields& root) {
+      ReadToml(path, required || at != 0, [&](const ConfigFields& root) {
         ReadContainerdRoot(root, path);
         for (const std::string& import : root.Texts("imports")) Import(path, import, pending);
       });
-      const bool missing = !is_there && pulls_.problems.size() == problems;
-      if (missing && (required || at != 0)) Problem(path + " is not there");
     }
   }
 
@@ -302,7 +298,7 @@ class Reader {
       return pulls("it is Kata's, for guests that pull by themselves");
     }
     if (handler.kata_config.empty()) return;
-    ReadToml(handler.kata_config, [&](const ConfigFields& root) {
+    ReadToml(handler.kata_config, true, [&](const ConfigFields& root) {
       const ConfigFields runtime = root.Table("runtime");
       if (runtime.Bool("experimental_force_guest_pull") ||
           std::ranges::count(runtime.Texts("experimental"), "force_guest_pull") != 0) {
@@ -314,17 +310,17 @@ class Reader {
   // --- CRI-O ------------------------------------------------------------------------------------
 
   void ReadCriO() {
-    std::vector<std::string> paths = {answers_.config.empty() ? "/etc/crio/crio.conf"
-                                                              : answers_.config};
-    for (const std::string folder : {"/usr/share/crio/crio.conf.d", "/etc/crio/crio.conf.d"}) {
-      for (const std::string& name : config_.List(folder)) paths.push_back(folder + "/" + name);
+    const bool is_named = !answers_.config.empty();
+    std::vector<std::string> paths = {is_named ? answers_.config : "/etc/crio/crio.conf"};
+    for (const char* folder : {"/usr/share/crio/crio.conf.d", "/etc/crio/crio.conf.d"}) {
+      std::ranges::copy(config_.FilesIn(folder), std::back_inserter(paths));
     }
     // Whether its images are pulled in the guest. One of these two is built in.
     std::map<std::string, bool> handlers = {{"crun", false}, {"runc", false}};
     std::string auth_file;
     pulls_.namespaced_auth_dir = "/etc/crio/auth";
     for (const std::string& path : paths) {
-      ReadToml(path, [&](const ConfigFields& root) {
+      ReadToml(path, is_named && path == paths[0], [&](const ConfigFields& root) {
         const ConfigFields crio = root.Table("crio");
         Take(crio.Table("runtime").Text("default_runtime"), pulls_.default_handler);
         Take(crio.Table("image").Text("global_auth_file"), auth_file);
@@ -341,10 +337,10 @@ class Reader {
     }
     pulls_.auth_files.assign(std::begin(kAuthFiles), std::end(kAuthFiles));
     if (!auth_file.empty()) pulls_.auth_files = {auth_file};
-    for (const std::string_view path : kRegistriesConf) {
-      if (!pulls_.registries_conf.empty() || !config_.files().Has(path)) continue;
-      pulls_.registries_conf = path;
-    }
+    // One that is there and can't be read may be the one: whoever reads it says so.
+    const auto conf = std::ranges::find_if(
+        kRegistriesConf, [&](std::string_view path) { return config_.MayHave(std::string(path)); });
+    if (conf != std::end(kRegistriesConf)) pulls_.registries_conf = *conf;
     pulls_.registries_conf_dirs.assign(std::begin(kRegistriesConfDirs),
                                        std::end(kRegistriesConfDirs));
   }

@@ -3,28 +3,23 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "runtime/files/config_fields.h"
 #include "runtime/files/documents.h"
+#include "runtime/files/hosts.h"
 #include "runtime/files/pull_sources.h"
-#include "store/base/ascii.h"
 #include "store/base/base64.h"
 #include "store/base/image_name.h"
 
 namespace waybill {
 namespace {
 
-using internal::RootedFiles;
-
-// "https://registry.example.com:443/v1/" is registry.example.com; Docker Hub has several names.
+// "https://registry.example.com:443/v1/" is registry.example.com.
 std::string HostIn(std::string_view registry) {
   const std::size_t scheme = registry.find("://");
   if (scheme != std::string_view::npos) registry.remove_prefix(scheme + 3);
-  std::string host = internal::ToLower(registry.substr(0, registry.find('/')));
-  const std::size_t port = host.rfind(':');
-  if (port != std::string::npos && !host.ends_with(']')) host.resize(port);
-  const bool is_hub = host == "index.docker.io" || host == "registry-1.docker.io";
-  return is_hub ? "docker.io" : host;
+  return internal::RegistryName(internal::WithoutPort(internal::AtHost(registry).first));
 }
 
 void Unreadable(const std::string& path, const Error& error, NodeCredentials& into) {
@@ -33,30 +28,22 @@ void Unreadable(const std::string& path, const Error& error, NodeCredentials& in
 
 // What hosts.toml of one registry says that the registry itself is shown, and files beside it that
 // are not understood.
-void AddHostFolder(const RootedFiles& files, const RuntimePulls& pulls, const std::string& root,
-                   const std::string& name, NodeCredentials& into) {
-  const std::string folder = root + "/" + name;
-  const bool is_default = name == "_default";
-  std::string registry = is_default ? "*" : name;
+void AddHostFolder(const internal::ConfigReader& config, const std::string& folder,
+                   NodeCredentials& into) {
+  const std::string name = folder.substr(folder.rfind('/') + 1);
+  std::string registry = name == "_default" ? "*" : name;
   // registry.example.com_5000_ is registry.example.com:5000.
-  if (const std::size_t port = name.find('_'); !is_default && port != std::string::npos) {
+  if (const std::size_t port = name.find('_', 1); port != std::string::npos && registry != "*") {
     registry = name.substr(0, port) + ":" + name.substr(port + 1, name.rfind('_') - port - 1);
   }
-  const auto names = files.List(folder);
-  if (!names) return Unreadable(folder, names.error(), into);
-  for (const std::string& file : *names) {
-    if (file.find("credential") == std::string::npos && file.find("auth") == std::string::npos)
-      continue;
-    into.held.push_back({registry, folder + "/" + file, false});
+  for (const std::string& file : config.FilesIn(folder)) {
+    const std::string_view last = std::string_view(file).substr(folder.size());
+    const bool is_meant = last.find("credential") != last.npos || last.find("auth") != last.npos;
+    if (is_meant) into.held.push_back({registry, file, false});
   }
-  const std::string image = (is_default ? "any.invalid" : registry) + "/app:1";
-  const auto found = PullSourcesInDetailOf(pulls, image, "");
-  if (!found) return into.problems.push_back(found.error().message);
-  for (const std::string& where : found->shown_by) {
-    if (where.starts_with(folder)) into.held.push_back({registry, where});
-  }
-  for (const std::string& problem : found->sources.problems) {
-    if (problem.starts_with(folder)) into.problems.push_back(problem);
+  for (const internal::Asked& host : internal::HostsIn(config, folder)) {
+    const bool is_itself = host.endpoint.Serves(registry);
+    if (!host.own.empty() && is_itself) into.held.push_back({registry, host.where});
   }
 }
 
@@ -92,26 +79,21 @@ void internal::AddDockerConfig(const RootedFiles& files, const std::string& path
 }
 
 void AddCredentialsOfRuntime(const RuntimePulls& pulls, NodeCredentials& into) {
-  const RootedFiles files(pulls.root);
+  const internal::ConfigReader config(pulls.root, into.problems);
   into.held.insert(into.held.end(), pulls.own_credentials.begin(), pulls.own_credentials.end());
   into.problems.insert(into.problems.end(), pulls.problems.begin(), pulls.problems.end());
   into.files.insert(into.files.end(), pulls.files.begin(), pulls.files.end());
   for (const std::string& root : pulls.config_path) {
     into.files.push_back(root);
-    const auto names = files.List(root);
-    if (!names) Unreadable(root, names.error(), into);
-    for (const std::string& name : names ? *names : std::vector<std::string>()) {
-      AddHostFolder(files, pulls, root, name, into);
-    }
+    for (const std::string& folder : config.FilesIn(root)) AddHostFolder(config, folder, into);
   }
-  for (const std::string& path : pulls.auth_files)
-    internal::AddDockerConfig(files, path, true, into);
-  if (pulls.namespaced_auth_dir.empty()) return;
-  into.files.push_back(pulls.namespaced_auth_dir);
-  const auto names = files.List(pulls.namespaced_auth_dir);
-  if (!names) Unreadable(pulls.namespaced_auth_dir, names.error(), into);
-  for (const std::string& name : names ? *names : std::vector<std::string>()) {
-    internal::AddDockerConfig(files, pulls.namespaced_auth_dir + "/" + name, true, into);
+  std::vector<std::string> files = pulls.auth_files;
+  if (!pulls.namespaced_auth_dir.empty()) {
+    into.files.push_back(pulls.namespaced_auth_dir);
+    std::ranges::copy(config.FilesIn(pulls.namespaced_auth_dir), std::back_inserter(files));
+  }
+  for (const std::string& file : files) {
+    internal::AddDockerConfig(config.files(), file, true, into);
   }
 }
 

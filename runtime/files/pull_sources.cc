@@ -1,16 +1,14 @@
 #include "runtime/files/pull_sources.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "runtime/files/config_fields.h"
+#include "runtime/files/hosts.h"
 #include "store/base/ascii.h"
 #include "store/base/caught.h"
 #include "store/base/image_name.h"
@@ -22,94 +20,70 @@
 namespace waybill {
 namespace {
 
+using internal::Asked;
+using internal::AtHost;
 using internal::ConfigFields;
+using internal::Endpoint;
+using internal::EndpointOf;
+using internal::HasOnly;
+using internal::IsOnThisNode;
 using internal::QuoteForMessage;
 using internal::ToLower;
 
-// "a.example.com:5000/team/app:1" in two: the host, and what follows it.
-std::pair<std::string_view, std::string_view> AtHost(std::string_view image) {
-  const std::size_t slash = std::min(image.find('/'), image.size());
-  return {image.substr(0, slash), image.substr(slash)};
-}
+// --- hosts.toml ----------------------------------------------------------------------------------
 
-bool HasOnly(std::string_view text, std::string_view others) {
-  return std::ranges::all_of(text, [&](char c) {
-    return internal::IsDigit(c) || (ToLower(c) >= 'a' && ToLower(c) <= 'z') ||
-           others.find(c) != std::string_view::npos;
-  });
-}
+using Hosts = std::vector<Asked>;
 
-// In lower case, without the usual port; Docker Hub by one name.
-std::string Canonical(std::string_view host, std::string_view port) {
-  std::string name = ToLower(host);
-  if (name.ends_with(port)) name.resize(name.size() - port.size());
-  return name == "index.docker.io" || name == "registry-1.docker.io" ? "docker.io" : name;
-}
-
-// An address as 16 bytes; IPv4, in any form that a resolver takes, as IPv6 has it.
-using Address = std::array<unsigned char, 16>;
-constexpr Address kV4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0};
-constexpr Address kLoopback = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-std::optional<Address> AddressOf(std::string host) {
-  Address address = kV4;
-  in_addr v4 = {};
-  host.resize(std::min(host.find('%'), host.size()));
-  if (::inet_pton(AF_INET6, host.c_str(), address.data()) == 1) return address;
-  if (::inet_aton(host.c_str(), &v4) == 0) return std::nullopt;
-  std::memcpy(&address[12], &v4, sizeof v4);
-  return address;
-}
-
-std::string WithoutPort(std::string_view host) {
-  const bool is_v6 = host.starts_with('[');
-  const std::size_t end = is_v6 ? host.find(']') : host.find(':');
-  // Without brackets, too.
-  if (!is_v6 && end != std::string_view::npos &&
-      host.find(':', end + 1) != std::string_view::npos) {
-    return std::string(host);
+// A certificate in a folder is for the registry that has the folder's name.
+void AddCertificates(const internal::ConfigReader& config, const std::string& folder,
+                     Hosts& hosts) {
+  for (const std::string& name : config.List(folder)) {
+    if (!name.ends_with(".cert")) continue;
+    hosts.push_back({.own = "a client certificate", .where = folder + "/" + name});
   }
-  return std::string(host.substr(is_v6 ? 1 : 0, end - (is_v6 ? 1 : 0)));
 }
 
-struct Endpoint {
-  bool https = true;
-  std::string host = {};   // with the port, if it is named; empty: the registry itself
-  std::string path = {};   // of the URL; may be empty
-  bool usual_path = true;  // /v2
-};
-
-// https://host:port/path, or without the scheme. What readers of URLs could take for another host
-// is refused: nullopt.
-std::optional<Endpoint> EndpointOf(std::string_view url, bool https) {
-  Endpoint endpoint = {.https = https};
-  std::string_view rest = url;
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!url.starts_with(scheme)) continue;
-    endpoint.https = scheme == "https://";
-    rest.remove_prefix(scheme.size());
+// `url` empty: the registry itself.
+void AddHost(const std::string& url, const ConfigFields& fields, std::string where, Hosts& hosts) {
+  Asked host = {.verifies = !fields.Bool("skip_verify"), .where = std::move(where)};
+  if (const toml::node* client = fields.Node("client")) {
+    const toml::array* pairs = client->as_array();
+    if (pairs == nullptr || !pairs->empty()) host.own = "a client certificate";
   }
-  std::tie(endpoint.host, endpoint.path) = AtHost(rest);
-  if (endpoint.host.empty() || rest.find("://") != std::string_view::npos ||
-      !HasOnly(endpoint.host, "-._:[]") ||
-      endpoint.path.find_first_of("?#\\") != std::string_view::npos) {
-    return std::nullopt;
+  if (internal::ShowsCredentials(fields.Table("header"))) host.own = "a header with credentials";
+  // k3s' containerd has it: what it pulls is another repository's.
+  if (fields.Node("rewrite") != nullptr) fields.Refuse("rewrite is not understood");
+  const auto capabilities = fields.Texts("capabilities");
+  bool pulls = capabilities.empty();
+  bool resolves = pulls;
+  for (const std::string& capability : capabilities) {
+    const std::string name = ToLower(capability);
+    pulls = pulls || name == "pull";
+    resolves = resolves || name == "resolve";
+    if (name != "pull" && name != "resolve" && name != "push" && name != "referrers") {
+      fields.Refuse("a capability that containerd does not know");
+    }
   }
-  return endpoint;
+  // By digest whoever has the manifest is asked; a tag only who may resolve.
+  host.by_digest = host.layers = pulls;
+  host.by_tag = pulls && resolves;
+  if (!url.empty()) {
+    const auto read = EndpointOf(url, true);
+    if (!read) return fields.Refuse(QuoteForMessage(url) + " is not the address of a registry");
+    host.endpoint = *read;
+    // As Go's path.Clean, after which containerd adds /v2.
+    std::string clean = std::filesystem::path(read->path).lexically_normal().string();
+    while (clean.ends_with('/')) clean.pop_back();
+    host.endpoint.usual_path = clean == "/v2" || (clean.empty() && !fields.Bool("override_path"));
+  }
+  hosts.push_back(std::move(host));
 }
 
 // --- registries.conf -----------------------------------------------------------------------------
 
-struct Mirror {
-  std::string location = {};
-  bool insecure = false;
-  std::string where = {};
-  bool by_digest = true;  // asked for images by digest; by tag
-  bool by_tag = true;
-};
-
 struct RegistriesConf {
   // By prefix: the mirrors, and at last where the images are, unless that is their own place.
-  std::map<std::string, std::vector<Mirror>> by_prefix = {};
+  std::map<std::string, Hosts> by_prefix = {};
   std::vector<std::string> search = {};             // unqualified-search-registries
   std::map<std::string, std::string> aliases = {};  // an empty one is none
 };
@@ -124,14 +98,21 @@ std::string ReadLocation(const ConfigFields& table, std::string_view name) {
   return location;
 }
 
-Mirror ReadMirror(const ConfigFields& table, const std::string& place, bool digest_only) {
+// `location`: a host, and a path in place of the prefix.
+Asked AskedAt(const ConfigFields& table, const std::string& location, const std::string& place) {
+  const auto [host, path] = AtHost(location);
+  return {.endpoint = {.host = std::string(host), .path = std::string(path)},
+          .verifies = !table.Bool("insecure"),
+          .layers = false,
+          .where = table.Where(place)};
+}
+
+Asked ReadMirror(const ConfigFields& table, const std::string& place, bool digest_only) {
   const std::string pulls = table.Text("pull-from-mirror");
-  Mirror mirror = {.location = ReadLocation(table, "location"),
-                   .insecure = table.Bool("insecure"),
-                   .where = table.Where(place),
-                   .by_digest = pulls != "tag-only",
-                   .by_tag = pulls != "digest-only" && !digest_only};
-  if (mirror.location.empty()) table.Refuse("a mirror without a location");
+  Asked mirror = AskedAt(table, ReadLocation(table, "location"), place);
+  mirror.by_digest = pulls != "tag-only";
+  mirror.by_tag = pulls != "digest-only" && !digest_only;
+  if (mirror.endpoint.host.empty()) table.Refuse("a mirror without a location");
   if (!pulls.empty() &&
       (digest_only || (pulls != "all" && pulls != "digest-only" && pulls != "tag-only"))) {
     table.Refuse("pull-from-mirror is not understood");
@@ -142,7 +123,7 @@ Mirror ReadMirror(const ConfigFields& table, const std::string& place, bool dige
 void ReadRegistriesConf(const ConfigFields& root, const std::string& place, RegistriesConf& conf) {
   if (root.Node("registries") != nullptr) root.Refuse("version 1 of the format is not understood");
   // Within a file, the first of a prefix counts; over files, the last.
-  std::map<std::string, std::vector<Mirror>> here;
+  std::map<std::string, Hosts> here;
   root.EachIn("registry", [&](const ConfigFields& registry) {
     const std::string location = ReadLocation(registry, "location");
     std::string prefix = ReadLocation(registry, "prefix");
@@ -151,11 +132,11 @@ void ReadRegistriesConf(const ConfigFields& root, const std::string& place, Regi
     if (registry.Node("pull-from-mirror") != nullptr)
       registry.Refuse("pull-from-mirror is not in a mirror");
     const bool digest_only = registry.Bool("mirror-by-digest-only");
-    std::vector<Mirror> asked;
+    Hosts asked;
     registry.EachIn("mirror", [&](const ConfigFields& mirror) {
       asked.push_back(ReadMirror(mirror, place, digest_only));
     });
-    asked.push_back({location, registry.Bool("insecure"), registry.Where(place)});
+    asked.push_back(AskedAt(registry, location, place));
     here.try_emplace(prefix.empty() ? location : std::move(prefix), std::move(asked));
   });
   for (auto& [prefix, mirrors] : here) conf.by_prefix[prefix] = std::move(mirrors);
@@ -215,6 +196,8 @@ class Search {
   }
 
   PullSourcesInDetail Finish(bool in_guest) {
+    found_.problems = sources().problems;
+    sources().problems.insert(sources().problems.end(), shown_.begin(), shown_.end());
     const bool elsewhere = std::ranges::any_of(sources().others, &PullSource::serves_manifests);
     sources().checker = in_guest                      ? VerifiedBy::kGuest
                         : !sources().problems.empty() ? VerifiedBy::kUnknown
@@ -223,16 +206,13 @@ class Search {
     return std::move(found_);
   }
 
-  bool IsRegistry(const Endpoint& endpoint) const {
-    return endpoint.host.empty() ||
-           (endpoint.usual_path && Canonical(endpoint.host, endpoint.https ? ":443" : ":80") ==
-                                       Canonical(sources_registry(), ":443"));
-  }
+  bool IsRegistry(const Endpoint& endpoint) const { return endpoint.Serves(sources_registry()); }
   const std::string& sources_registry() const { return found_.sources.registry; }
 
-  // One that is asked for manifests if `resolves`. The registry itself is no other.
-  void Ask(const Endpoint& endpoint, bool verifies, bool resolves, const std::string& own,
-           const std::string& where) {
+  // The registry itself is no other.
+  void Ask(const Asked& host) {
+    const auto& [endpoint, verifies, by_digest, by_tag, layers, own, where] = host;
+    const bool manifests = by_digest_ ? by_digest : by_tag;
     const bool insecure = !endpoint.https || !verifies;
     if (IsRegistry(endpoint)) {
       // To itself nobody is on the way.
@@ -240,12 +220,12 @@ class Search {
         found_.registry_is_insecure = where;
       }
       if (own.empty()) return;
-      found_.shown_by.push_back(where);
-      return Problem("the runtime shows " + sources_registry() + " " + own +
-                     ", so it may not have checked the pod's credentials (" + where + ")");
+      return shown_.push_back("the runtime shows " + sources_registry() + " " + own +
+                              ", so it may not have checked the pod's credentials (" + where + ")");
     }
+    if (!manifests && !layers) return;
     PullSource source = {.host = endpoint.host + (endpoint.usual_path ? "" : endpoint.path),
-                         .serves_manifests = resolves,
+                         .serves_manifests = manifests,
                          .serves_layers = true,
                          .insecure = insecure,
                          .where = where};
@@ -268,13 +248,13 @@ class Search {
     for (const NodeCredential& own : pulls_.own_credentials) {
       const auto endpoint = EndpointOf(own.registry, true);
       if (own.registry == "*" || (endpoint && IsRegistry(*endpoint))) {
-        Ask({}, true, true, "credentials of its own", own.where);
+        Ask({.own = "credentials of its own", .where = own.where});
       }
     }
     AskMirrors();
     for (const std::string& root : pulls_.config_path) {
       const std::string folder = HostFolder(root);
-      if (!folder.empty()) return AskFolder(folder);
+      if (!folder.empty()) return AskAll(internal::HostsIn(config_, folder));
     }
   }
 
@@ -291,7 +271,9 @@ class Search {
         endpoint->usual_path = path.empty() || path == "/" || path == "/v2" || path == "/v2/";
         const bool shown = std::ranges::count(pulls_.own_credentials, endpoint->host,
                                               &NodeCredential::registry) != 0;
-        Ask(*endpoint, true, true, shown ? "credentials of its own" : "", mirror.where);
+        Ask({.endpoint = *endpoint,
+             .own = shown ? "credentials of its own" : "",
+             .where = mirror.where});
       }
     }
   }
@@ -312,67 +294,8 @@ class Search {
     return {};
   }
 
-  void AskFolder(const std::string& folder) {
-    const std::string path = folder + "/hosts.toml";
-    bool is_empty = false;
-    const bool is_said = config_.ReadToml(path, [&](const ConfigFields& root) {
-      is_empty = root.table()->empty();
-      std::vector<std::pair<std::string, ConfigFields>> hosts;
-      root.Each("host", [&](const std::string& url, const ConfigFields& host) {
-        if (url.empty()) host.Refuse("a host without a name");
-        hosts.emplace_back(url, host);
-      });
-      std::ranges::stable_sort(hosts, {}, [](const auto& host) { return host.second.line(); });
-      for (const auto& [url, host] : hosts) AskHost(url, host, path, host.line());
-      const toml::node* server = root.Node("server");
-      AskHost(root.Text("server"), root, path, server == nullptr ? 1 : server->source().begin.line);
-    });
-    // Without hosts.toml, or with an empty one, there may be certificates for the registry.
-    if (!is_said || is_empty) LookForCertificates(folder);
-  }
-
-  // `url` empty: the registry itself.
-  void AskHost(const std::string& url, const ConfigFields& host, const std::string& path,
-               unsigned line) {
-    std::string own;
-    if (const toml::node* client = host.Node("client")) {
-      const toml::array* pairs = client->as_array();
-      if (pairs == nullptr || !pairs->empty()) own = "a client certificate";
-    }
-    if (internal::ShowsCredentials(host.Table("header"))) own = "a header with credentials";
-    // k3s' containerd has it: what it pulls is another repository's.
-    if (host.Node("rewrite") != nullptr) host.Refuse("rewrite is not understood");
-    const auto capabilities = host.Texts("capabilities");
-    bool pulls = capabilities.empty();
-    bool resolves = pulls;
-    for (const std::string& capability : capabilities) {
-      const std::string name = ToLower(capability);
-      pulls = pulls || name == "pull";
-      resolves = resolves || name == "resolve";
-      if (name != "pull" && name != "resolve" && name != "push" && name != "referrers") {
-        host.Refuse("a capability that containerd does not know");
-      }
-    }
-    Endpoint endpoint;
-    if (!url.empty()) {
-      const auto read = EndpointOf(url, true);
-      if (!read) return host.Refuse(QuoteForMessage(url) + " is not the address of a registry");
-      endpoint = *read;
-      // As Go's path.Clean, after which containerd adds /v2.
-      std::string clean = std::filesystem::path(endpoint.path).lexically_normal().string();
-      while (clean.ends_with('/')) clean.pop_back();
-      endpoint.usual_path = clean == "/v2" || (clean.empty() && !host.Bool("override_path"));
-    }
-    if (!pulls && !IsRegistry(endpoint)) return;
-    // By digest whoever has the manifest is asked; a tag only who may resolve.
-    Ask(endpoint, !host.Bool("skip_verify"), by_digest_ || resolves, own,
-        path + ", line " + std::to_string(line));
-  }
-
-  void LookForCertificates(const std::string& folder) {
-    for (const std::string& name : config_.List(folder)) {
-      if (name.ends_with(".cert")) Ask({}, true, true, "a client certificate", folder + "/" + name);
-    }
+  void AskAll(const std::vector<Asked>& hosts) {
+    for (const Asked& host : hosts) Ask(host);
   }
 
   // --- CRI-O ------------------------------------------------------------------------------------
@@ -380,23 +303,25 @@ class Search {
   void AskCriO() {
     RegistriesConf conf;
     const std::size_t problems = sources().problems.size();
-    std::vector<std::string> paths;
-    if (!pulls_.registries_conf.empty()) paths.push_back(pulls_.registries_conf);
+    std::vector<std::string> paths = {pulls_.registries_conf};
     for (const std::string& folder : pulls_.registries_conf_dirs) {
-      for (const std::string& name : config_.List(folder)) {
-        if (name.ends_with(".conf")) paths.push_back(folder + "/" + name);
+      for (const std::string& path : config_.FilesIn(folder)) {
+        if (path.ends_with(".conf")) paths.push_back(path);
       }
     }
     for (const std::string& path : paths) {
+      if (path.empty()) continue;
       config_.ReadToml(path,
                        [&](const ConfigFields& root) { ReadRegistriesConf(root, path, conf); });
     }
     if (sources().problems.size() != problems) return;
     AskShortName(conf);
     AskFor(full_, conf);
+    Hosts shown;
     for (const std::string root : {"/etc/containers/certs.d/", "/etc/docker/certs.d/"}) {
-      LookForCertificates(root + sources_registry());
+      AddCertificates(config_, root + sources_registry(), shown);
     }
+    AskAll(shown);
   }
 
   // A name without a registry is another's where an alias, or the list of registries, says so.
@@ -411,13 +336,13 @@ class Search {
       const auto full = NormaliseImage(name);
       if (!full) Problem("what a short name stands for is not the name of an image");
       if (!full || ImageName(*full) == ImageName(full_)) continue;
-      Ask({.host = std::string(AtHost(*full).first), .usual_path = false}, true, true, "",
-          "what " + pulls_.registries_conf + " says of short names");
+      Ask({.endpoint = {.host = std::string(AtHost(*full).first), .usual_path = false},
+           .where = "what " + pulls_.registries_conf + " says of short names"});
     }
   }
 
   void AskFor(const std::string& candidate, const RegistriesConf& conf) {
-    const std::pair<const std::string, std::vector<Mirror>>* found = nullptr;
+    const std::pair<const std::string, Hosts>* found = nullptr;
     const std::string name(ImageName(candidate).value_or(candidate));
     for (const auto& entry : conf.by_prefix) {
       const std::string& prefix = entry.first;
@@ -425,14 +350,11 @@ class Search {
       if (matches && (found == nullptr || prefix.size() > found->first.size())) found = &entry;
     }
     if (found == nullptr) return;
-    for (const Mirror& mirror : found->second) {
-      if (by_digest_ ? !mirror.by_digest : !mirror.by_tag) continue;
-      const auto [host, path] = AtHost(mirror.location);
-      const auto [own_host, own_path] = AtHost(candidate);
-      const bool same = std::string(path) + candidate.substr(found->first.size()) == own_path &&
-                        Canonical(host, ":443") == Canonical(own_host, ":443");
-      Ask({.host = std::string(host), .path = std::string(path), .usual_path = same},
-          !mirror.insecure, true, "", mirror.where);
+    const std::string_view own_path = AtHost(candidate).second;
+    for (Asked host : found->second) {
+      Endpoint& endpoint = host.endpoint;
+      endpoint.usual_path = endpoint.path + candidate.substr(found->first.size()) == own_path;
+      Ask(host);
     }
   }
 
@@ -442,22 +364,37 @@ class Search {
   const std::string_view image_;
   std::string full_;
   bool by_digest_ = false;
+  // What the registry is shown beside the pod's credentials.
+  std::vector<std::string> shown_;
 };
 
 }  // namespace
 
-bool IsOnThisNode(std::string_view host, const std::vector<std::string>& own_names) {
-  std::string name = ToLower(WithoutPort(host));
-  if (name.ends_with('.')) name.pop_back();
-  if (name == "localhost" || name.ends_with(".localhost")) return true;
-  const auto address = AddressOf(name);
-  const bool is_own = std::ranges::any_of(own_names, [&](const std::string& own) {
-    return name == ToLower(own) || (address && address == AddressOf(own));
+std::vector<Asked> internal::HostsIn(const ConfigReader& config, const std::string& folder) {
+  const std::string path = folder + "/hosts.toml";
+  Hosts found;
+  bool is_empty = false;
+  const bool is_said = config.ReadToml(path, [&](const ConfigFields& root) {
+    is_empty = root.table()->empty();
+    std::vector<std::pair<std::string, ConfigFields>> hosts;
+    root.Each("host", [&](const std::string& url, const ConfigFields& host) {
+      if (url.empty()) host.Refuse("a host without a name");
+      hosts.emplace_back(url, host);
+    });
+    std::ranges::stable_sort(hosts, {}, [](const auto& host) { return host.second.line(); });
+    for (const auto& [url, host] : hosts) AddHost(url, host, host.Where(path), found);
+    const toml::node* server = root.Node("server");
+    const unsigned line = server == nullptr ? 1 : server->source().begin.line;
+    AddHost(root.Text("server"), root, path + ", line " + std::to_string(line), found);
   });
-  if (is_own || !address) return is_own;
-  const bool is_v4 = std::equal(address->begin(), address->begin() + 12, kV4.begin());
-  return is_v4 ? (*address)[12] == 127 || *address == kV4
-               : *address == Address{} || *address == kLoopback;
+  // Without hosts.toml, or with an empty one, there may be certificates for the registry.
+  if (!is_said || is_empty) AddCertificates(config, folder, found);
+  return found;
+}
+
+void AddOwnNames(std::vector<std::string> names, RuntimePulls& pulls) {
+  std::ranges::copy(pulls.own_names, std::back_inserter(names));
+  pulls.own_names = internal::NamesOfThisNode(internal::RootedFiles(pulls.root), std::move(names));
 }
 
 Result<PullSourcesInDetail> PullSourcesInDetailOf(const RuntimePulls& pulls, std::string_view image,

@@ -69,7 +69,7 @@ struct RuntimePulls {
   std::vector<GuestPuller> guest_pullers = {};
   // What the runtime shows to registries of its own: a password, or a certificate.
   std::vector<NodeCredential> own_credentials = {};
-  // Names and addresses of this node, beside those that each machine has; the caller adds them.
+  // Names and addresses of this node, by its files and its interfaces.
   std::vector<std::string> own_names = {};
   std::vector<std::string> files = {};     // that were read
   std::vector<std::string> problems = {};  // what could not be read: the checker is unknown
@@ -85,6 +85,9 @@ std::optional<std::pair<unsigned, unsigned>> VersionOf(std::string_view runtime)
 // alone. Any thread may call this and PullSourcesOf at any time.
 Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers);
 
+// Adds names and addresses of this node that a caller knows, and what /etc/hosts says of them.
+void AddOwnNames(std::vector<std::string> names, RuntimePulls& pulls);
+
 // Which hosts may serve a pull of `image`, as a pod writes it, for a runtime handler (empty: the
 // default). The registry's own names are not others: docker.io is index.docker.io and
 // registry-1.docker.io, and a port that is the usual one may be named. Unknown, never registry:
@@ -96,16 +99,13 @@ Result<PullSources> PullSourcesOf(const RuntimePulls& pulls, std::string_view im
 // Also what only the doctor says.
 struct PullSourcesInDetail {
   PullSources sources = {};
-  std::vector<std::string> urls = {};      // of the others: "http://10.0.0.1:5000"
-  std::string registry_is_insecure = {};   // where it is said; empty: it is asked by HTTPS
-  std::vector<std::string> shown_by = {};  // what shows the registry credentials of the node's
+  std::vector<std::string> urls = {};     // of the others: "http://10.0.0.1:5000"
+  std::string registry_is_insecure = {};  // where it is said; empty: it is asked by HTTPS
+  // Those of `sources`, but that the registry is shown credentials of the node's.
+  std::vector<std::string> problems = {};
 };
 Result<PullSourcesInDetail> PullSourcesInDetailOf(const RuntimePulls& pulls, std::string_view image,
                                                   std::string_view runtime_handler);
-
-// Whether the host (with or without a port) is the machine itself: 127.0.0.0/8, 0.0.0.0, ::1, :: in
-// any form, localhost, or one of its names and addresses.
-bool IsOnThisNode(std::string_view host, const std::vector<std::string>& own_names);
 
 }  // namespace waybill
 

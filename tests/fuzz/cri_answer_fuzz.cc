@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/cri/answers.h"
+#include "runtime/files/documents.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace waybill;
@@ -29,8 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
       break;
     case 1:
-      if (const auto handlers = cri::DecodeHandlers(answer)) {
-        if (handlers->size() > kMaxRuntimeHandlers) std::abort();
+      if (const auto status = cri::DecodeStatus(answer)) {
+        const auto handlers = DecodeRuntimeStatus(*status);
+        if (handlers && handlers->size() > kMaxRuntimeHandlers) std::abort();
       }
       break;
     default:

@@ -47,6 +47,15 @@ class Node {
     answers_.status = status;
     return *this;
   }
+  Node& IsTold(const std::string& config) {
+    answers_.config = config;
+    return *this;
+  }
+  Node& Links(const std::string& path, const std::string& to) {
+    std::filesystem::create_directories(At(path).parent_path());
+    std::filesystem::create_symlink(to, At(path));
+    return *this;
+  }
   std::filesystem::path At(const std::string& path) const { return root_ / path.substr(1); }
 
   RuntimePulls Pulls() {
@@ -140,6 +149,15 @@ BOOST_AUTO_TEST_CASE(another_host_is_a_mirror) {
              "mirror: registry.example.com:5000");
   BOOST_TEST(WithHosts("[host.\"http://registry.example.com:443\"]\n") ==
              "mirror: registry.example.com:443 insecure");
+}
+
+BOOST_AUTO_TEST_CASE(this_node_by_its_own_names) {
+  Node node;
+  node.Runs("containerd v2.4.2")
+      .Has("/etc/containerd/config.toml", "")
+      .Has("/etc/hostname", "node-7\n")
+      .Has(kHosts, "[host.\"https://node-7:5000\"]\n");
+  BOOST_TEST(Text(node.Of(kImage)) == "mirror: node-7:5000 open");
 }
 
 BOOST_AUTO_TEST_CASE(a_host_that_may_not_resolve_serves_no_tag) {
@@ -499,7 +517,7 @@ BOOST_AUTO_TEST_CASE(guests_that_pull) {
   BOOST_TEST(told("forced.toml") == "guest");
   BOOST_TEST(told("newer.toml") == "guest");
   BOOST_TEST(told("plain.toml") == "registry");
-  BOOST_TEST(told("missing.toml") == "registry");
+  BOOST_TEST(told("missing.toml") == "unknown");
   BOOST_TEST(told("broken.toml") == "unknown");
 }
 
@@ -599,6 +617,22 @@ BOOST_AUTO_TEST_CASE(a_file_of_roots_own_replaces_the_systems) {
   node.Has("/root/.config/containers/registries.conf",
            "[[registry]]\nprefix = \"registry.example.com\"\nlocation = \"m.test\"\n");
   BOOST_TEST(Text(node.Of(kImage)) == "mirror: m.test");
+}
+
+// What is there and can't be read may say anything.
+BOOST_AUTO_TEST_CASE(what_leads_nowhere_is_not_missing) {
+  Node node;
+  node.Runs("cri-o 1.33.1").Has("/usr/share/containers/registries.conf", "");
+  BOOST_TEST(Text(node.Of(kImage)) == "registry");
+  node.Links(kRegistriesConf, "/nowhere");
+  CheckProblem(node.Of(kImage), "leads to nothing");
+  CheckProblem(Node().Runs("cri-o 1.33.1").IsTold("/opt/crio.conf").Of(kImage),
+               "/opt/crio.conf is not there");
+  CheckProblem(Node()
+                   .Has("/etc/crio/crio.conf", "")
+                   .Links("/etc/containerd/config.toml", "/nowhere")
+                   .Of(kImage),
+               "both containerd and CRI-O");
 }
 
 BOOST_AUTO_TEST_CASE(version_1_of_the_format_is_not_understood) {
