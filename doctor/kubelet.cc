@@ -28,8 +28,6 @@ constexpr int kOldestMinor = 33;
 constexpr int kNewestMinor = 38;
 constexpr const char* kUsualPrograms[] = {"/usr/bin/kubelet", "/usr/local/bin/kubelet",
                                           "/opt/bin/kubelet"};
-constexpr std::string_view kPolicy = "imagePullCredentialsVerificationPolicy";
-constexpr std::string_view kAllowlist = "preloadedImagesVerificationAllowlist";
 // More blobs than a node has; beyond, its newest one may be missed.
 constexpr std::size_t kMaxBlobs = 200'000;
 // A pull takes a while, and several may be of one image.
@@ -41,14 +39,6 @@ constexpr const char* kImageFolders[] = {
 
 std::string RestartAfter(std::string_view change) {
   return std::string(change) + " in the kubelet's configuration, and restart it";
-}
-
-// Ok, if it is seen what the kubelet is told.
-Finding OkIfSeen(const Node& node, std::string seen) {
-  if (node.unseen.empty()) return Ok(std::move(seen));
-  return Unknown(std::move(seen) + " by its files; " + node.unseen,
-                 "run it again when the kubelet runs; for one inside another program give "
-                 "--kubelet-config its configuration");
 }
 
 // --- Which release -------------------------------------------------------------------------------
@@ -136,11 +126,8 @@ std::optional<bool> ParseBool(std::string_view text) {
 // --feature-gates=A=true,B=false, which may be repeated; it wins over the configuration.
 std::optional<GateState> Said(const Node& node, const std::string& name) {
   std::optional<GateState> state;
-  if (node.settings) {
-    const cli::YamlNode* const gates = node.settings->merged.Find("featureGates");
-    const cli::YamlNode* const gate = gates == nullptr ? nullptr : gates->Find(name);
-    const auto on = gate == nullptr ? std::nullopt : ParseBool(cli::JsonOfScalar(*gate));
-    if (on) state = {*on, "by its configuration"};
+  if (node.settings && node.settings->gates.contains(name)) {
+    state = {node.settings->gates.at(name), "by its configuration"};
   }
   if (node.kubelet() == nullptr) return state;
   for (const std::string& value : node.kubelet()->Values("feature-gates")) {
@@ -192,15 +179,6 @@ std::string Day(std::int64_t seconds) {
   return FormatTimestamp(Timestamp{.seconds = seconds}).substr(0, 10);
 }
 
-// The allowlist's patterns that hold all of a registry.
-std::vector<std::string> WidePatterns(const std::vector<std::string>& patterns) {
-  std::vector<std::string> wide;
-  std::ranges::copy_if(patterns, std::back_inserter(wide), [](const std::string& pattern) {
-    return pattern.ends_with("/*") && pattern.find('/') == pattern.size() - 2;
-  });
-  return wide;
-}
-
 }  // namespace
 
 Result<KubeletVersion> FindKubeletVersion(const Node& node) {
@@ -234,131 +212,117 @@ Result<KubeletVersion> FindKubeletVersion(const Node& node) {
   return missing;
 }
 
-Findings KubeletVersionCheck(const Node& node) {
-  const auto& version = node.version;
-  if (!version) return {Unknown(version.error())};
-  if (version->minor < kOldestMinor) {
-    return {VerifiesNothing(version->text + " verifies nothing: the feature came with 1.33",
-                            "upgrade the kubelet to 1.35 or newer")};
+Result<void> KubeletVersionCheck(const Node& node, Report& report) {
+  const auto version = TRY(node.version);
+  if (version.minor < kOldestMinor) {
+    return report.VerifiesNothing(version.text + " verifies nothing: the feature came with 1.33",
+                                  "upgrade the kubelet to 1.35 or newer");
   }
-  if (version->minor > kNewestMinor) {
-    return {Warn(version->text + " is newer than this waybill knows (1." +
-                     std::to_string(kNewestMinor) + ")",
-                 "look for a newer waybill, and read its notes on this release")};
+  if (version.minor > kNewestMinor) {
+    return report.Warn(
+        version.text + " is newer than this waybill knows (1." + std::to_string(kNewestMinor) + ")",
+        "look for a newer waybill, and read its notes on this release");
   }
-  return {Ok(version->text)};
+  return report.Ok(version.text);
 }
 
-Findings KubeletGateCheck(const Node& node) {
-  const auto gate = StateOf(kVerifies, node);
-  if (!gate) return {Unknown(gate.error())};
-  if (gate->on) return {OkIfSeen(node, "on " + gate->by)};
+Result<void> KubeletGateCheck(const Node& node, Report& report) {
+  const auto gate = TRY(StateOf(kVerifies, node));
+  if (gate.on) return report.Ok("on " + gate.by);
   // kubelet-version says so.
-  if (node.version && node.version->minor < kOldestMinor) return {Ok("not in this release")};
-  if (gate->by_default && !node.unseen.empty()) return {OkIfSeen(node, "off " + gate->by)};
-  return {VerifiesNothing(
-      std::string(kVerifies.name) + " is off " + gate->by + ": the kubelet verifies nothing",
-      RestartAfter("turn it on (featureGates)"))};
+  if (node.version && node.version->minor < kOldestMinor) return report.Ok("not in this release");
+  // A flag may say otherwise.
+  if (gate.by_default && !node.told) return report.Ok("off " + gate.by);
+  return report.VerifiesNothing(
+      std::string(kVerifies.name) + " is off " + gate.by + ": the kubelet verifies nothing",
+      RestartAfter("turn it on (featureGates)"));
 }
 
-Findings KubeletPolicyCheck(const Node& node) {
-  if (!node.settings) return {Unknown(node.settings.error())};
-  const auto text = node.settings->Text(kPolicy);
-  std::vector<std::string> patterns;
-  if (const cli::YamlNode* const list = node.settings->merged.Find(kAllowlist)) {
-    for (const cli::YamlNode& item : list->items) patterns.push_back(item.text);
-  }
+Result<void> KubeletPolicyCheck(const Node& node, Report& report) {
+  const auto settings = TRY(node.settings);
+  const std::string& policy = settings.policy;
   const auto gate = StateOf(kVerifies, node);
   if (gate && !gate->on) {
-    if (!text || text->empty()) return {Ok("none: the gate is off")};
-    return {Fail("the policy is " + *text + " and the gate is off: such a kubelet does not start",
-                 RestartAfter("turn the gate on (featureGates)"))};
+    if (policy.empty()) return report.Ok("none: the gate is off");
+    return report.Fail(
+        "the policy is " + policy + " and the gate is off: such a kubelet does not start",
+        RestartAfter("turn the gate on (featureGates)"));
   }
-  const std::string name = text && !text->empty() ? *text : "NeverVerifyPreloadedImages";
+  const std::string name = policy.empty() ? "NeverVerifyPreloadedImages" : policy;
   const auto mode = FromWord<Verification>(name, "credential verification policy");
   if (!mode) {
-    return {Fail(name + " is no policy: such a kubelet does not start",
-                 RestartAfter("correct " + std::string(kPolicy)))};
+    return report.Fail(name + " is no policy: such a kubelet does not start",
+                       RestartAfter("correct imagePullCredentialsVerificationPolicy"));
   }
   if (*mode == Verification::kNeverVerify) {
-    return {VerifiesNothing("NeverVerify: the kubelet verifies nothing",
-                            RestartAfter("take NeverVerify out"))};
+    return report.VerifiesNothing("NeverVerify: the kubelet verifies nothing",
+                                  RestartAfter("take NeverVerify out"));
   }
-  if (const auto made = VerificationPolicy::Make(*mode, patterns); !made) {
-    return {Fail("the kubelet does not start: " + made.error().message,
-                 RestartAfter("correct " + std::string(kAllowlist)))};
+  if (const auto made = VerificationPolicy::Make(*mode, settings.allowlist); !made) {
+    return report.Fail("the kubelet does not start: " + made.error().message,
+                       RestartAfter("correct preloadedImagesVerificationAllowlist"));
   }
-  const bool has_list = *mode == Verification::kNeverVerifyAllowlistedImages;
-  const auto wide = has_list ? WidePatterns(patterns) : std::vector<std::string>();
-  if (wide.empty()) {
-    return {OkIfSeen(node, name + (has_list ? ", " + Count(patterns.size(), "pattern") : ""))};
-  }
-  return {Warn("all images of " + wide.front() + " are open to every pod" +
-                   (wide.size() == 1
-                        ? ""
-                        : ", and of " + std::to_string(wide.size() - 1) + " more such patterns"),
-               "name the repositories that are public, instead of whole registries")};
+  if (*mode != Verification::kNeverVerifyAllowlistedImages) return report.Ok(name);
+  // Those that hold all of a registry.
+  std::vector<std::string> wide = settings.allowlist;
+  std::erase_if(wide, [](const std::string& pattern) {
+    return !pattern.ends_with("/*") || pattern.find('/') != pattern.size() - 2;
+  });
+  if (wide.empty()) return report.Ok(name + ", " + Count(settings.allowlist.size(), "pattern"));
+  return report.Warn("all images of " + FirstOf(wide) + " are open to every pod",
+                     "name the repositories that are public, instead of whole registries");
 }
 
-Findings KubeletDirectoryCheck(const Node& node) {
+Result<void> KubeletDirectoryCheck(const Node& node, Report& report) {
   const std::string& directory = node.kubelet_directory;
-  const auto real = node.files.Resolve(directory);
-  if (!real) {
-    return {Unknown(real.error().message, "name the kubelet's root directory with --kubelet-dir")};
+  if (const auto real = node.files.Resolve(directory); !real) {
+    return report.Unknown(real.error().message,
+                          "name the kubelet's root directory with --kubelet-dir");
   }
   if (node.kubelet() == nullptr && !node.kubelets.empty()) {
     const std::string its = node.kubelets.front().RootDirectory();
-    return {Fail("the kubelet that runs keeps its files in " + its + ", not in " + directory,
-                 "say so: kubelet-dir = \"" + its + "\" in /etc/waybill/config.toml")};
+    return report.Fail("the kubelet that runs keeps its files in " + its + ", not in " + directory,
+                       "say so: kubelet-dir = \"" + its + "\" in /etc/waybill/config.toml");
   }
   for (const char* folder : {"/image_manager", "/image_manager/pulled", "/image_manager/pulling"}) {
-    const auto path = node.files.Resolve(directory + folder);
+    if (!node.MayHave(directory + folder)) continue;
+    const auto path = TRY(node.files.Resolve(directory + folder));
     struct stat status = {};
-    if (!path && path.error().code == ErrorCode::kNotFound) continue;
-    if (!path) return {Unknown(path.error())};
-    if (::stat(path->c_str(), &status) != 0) {
-      return {Unknown(internal::SystemError(errno, "look at", *path))};
-    }
+    if (::stat(path.c_str(), &status) != 0) return internal::SystemError(errno, "look at", path);
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) continue;
-    return {Fail(directory + folder + " can be written by others: they can write records",
-                 "chmod 0700 " + directory + folder + ", and find out who did that")};
+    return report.Fail(directory + folder + " can be written by others: they can write records",
+                       "chmod 0700 " + directory + folder + ", and find out who did that");
   }
-  return {OkIfSeen(node, directory)};
+  return report.Ok(directory);
 }
 
-Findings KubeletRecordsCheck(const Node& node) {
-  Findings findings;
+Result<void> KubeletRecordsCheck(const Node& node, Report& report) {
   const auto classes = StateOf(kRuntimeClasses, node);
   if (classes && classes->on) {
-    findings.push_back(Warn(std::string(kRuntimeClasses.name) + " is on " + classes->by +
-                                ": the kubelet's records are the same for all classes",
-                            "one image of two classes has one record; a kubelet with waybill "
-                            "inside tells them apart"));
+    report.Warn(std::string(kRuntimeClasses.name) + " is on " + classes->by +
+                    ": the kubelet's records are the same for all classes",
+                "one image of two classes has one record; a kubelet with waybill inside tells "
+                "them apart");
   }
-  const auto done = [&](Finding finding) {
-    findings.push_back(std::move(finding));
-    return findings;
-  };
   const auto gate = StateOf(kVerifies, node);
-  if (gate && !gate->on) return done(Ok("none: the gate is off"));
-  if (node.is_inside.value_or(false)) return done(Ok("waybill inside the kubelet keeps them"));
+  if (gate && !gate->on) return report.Ok("none: the gate is off");
+  if (node.is_inside.value_or(false)) return report.Ok("waybill inside the kubelet keeps them");
   const std::string folder = node.kubelet_directory + "/image_manager/pulled";
-  const auto names = node.files.List(folder);
-  if (!names && names.error().code != ErrorCode::kNotFound) return done(Unknown(names.error()));
-  if (!names && node.kubelet() == nullptr) {
-    return done(
-        Unknown("there is no " + folder, "start a kubelet with the gate on, and look again"));
+  if (!node.MayHave(folder)) {
+    if (node.kubelet() == nullptr) {
+      return report.Unknown("there is no " + folder,
+                            "start a kubelet with the gate on, and look "
+                            "again");
+    }
+    return report.VerifiesNothing(
+        "the kubelet runs and made no " + folder + ": it keeps no records",
+        "see whether the gate is on in the process that runs, and restart it");
   }
-  if (!names) {
-    return done(
-        VerifiesNothing("the kubelet runs and made no " + folder + ": it keeps no records",
-                        "see whether the gate is on in the process that runs, and restart it"));
-  }
+  if (const auto names = node.files.List(folder); !names) return names.error();
   const KubeletRecords& records = node.records;
   if (records.unreadable != 0) {
-    findings.push_back(
-        Warn(Count(records.unreadable, "file") + " of the kubelet's can't be read as a record",
-             "a kubelet takes their images for preloaded: see its log; a guard puts them right"));
+    report.Warn(Count(records.unreadable, "file") + " of the kubelet's can't be read as a record",
+                "a kubelet takes their images for preloaded: see its log; a guard puts them right");
   }
   const auto record = NewestIn(node, folder, "sha256-");
   std::optional<std::int64_t> image;
@@ -367,12 +331,13 @@ Findings KubeletRecordsCheck(const Node& node) {
     if (newest) image = std::max(image.value_or(0), *newest);
   }
   if (image && record.value_or(0) + kPullTakes < *image) {
-    return done(Warn((record ? "the newest record is of " + Day(*record) : "there is no record") +
-                         ", and an image came on " + Day(*image),
-                     "if a pod pulled it, no record was written: see the kubelet's log; an import "
-                     "by hand writes none"));
+    return report.Warn(
+        (record ? "the newest record is of " + Day(*record) : "there is no record") +
+            ", and an image came on " + Day(*image),
+        "if a pod pulled it, no record was written: see the kubelet's log; an import by hand "
+        "writes none");
   }
-  return done(Ok(Count(records.refs.size(), "record") + (image ? ", as new as the images" : "")));
+  return report.Ok(Count(records.refs.size(), "record") + (image ? ", as new as the images" : ""));
 }
 
 }  // namespace waybill::doctor

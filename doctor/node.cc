@@ -1,23 +1,27 @@
 #include "doctor/node.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <climits>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "bindings/cli/kubelet_config.h"
+#include "bindings/cli/yaml_document.h"
 #include "guard/opening.h"
 #include "guard/session.h"
 #include "migrations/kubelet_files/kubelet_records.h"
 #include "runtime/cri/containerd.h"
 #include "runtime/cri/runtime_client.h"
 #include "runtime/files/documents.h"
+#include "store/base/described.h"
 #include "store/base/image_name.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
@@ -31,32 +35,14 @@ using internal::FieldAt, internal::Json, internal::ParseJson, internal::TextAt;
 constexpr const char* kUsualKubeletDirectory = "/var/lib/kubelet";
 // Of a kubelet with waybill inside, in the kubelet's directory.
 constexpr const char* kStoreInside = "waybill";
+constexpr const char* kK3sConfig = "/etc/rancher/k3s/config.yaml";
 constexpr const char* kK3sProviders = "/var/lib/rancher/credentialprovider/config.yaml";
 
 Error NotThere(std::string what, std::string hint) {
   return {ErrorCode::kInvalidArgument, std::move(what), std::move(hint)};
 }
-
-// What a later file says wins, key by key; null takes a key away (a JSON merge patch).
-void Merge(cli::YamlNode& into, const cli::YamlNode& from) {
-  if (!into.IsMap() || !from.IsMap()) {
-    into = from;
-    return;
-  }
-  for (std::size_t i = 0; i < from.keys.size(); ++i) {
-    const auto at = std::find(into.keys.begin(), into.keys.end(), from.keys[i]);
-    const auto index = static_cast<std::size_t>(at - into.keys.begin());
-    if (at == into.keys.end()) {
-      into.keys.push_back(from.keys[i]);
-      into.items.push_back(from.items[i]);
-    } else {
-      Merge(into.items[index], from.items[i]);
-    }
-    if (from.items[i].IsNull()) {
-      into.keys.erase(into.keys.begin() + static_cast<std::ptrdiff_t>(index));
-      into.items.erase(into.items.begin() + static_cast<std::ptrdiff_t>(index));
-    }
-  }
+Error NotSeen(std::string what, std::string hint = {}) {
+  return {ErrorCode::kUnavailable, std::move(what), std::move(hint)};
 }
 
 // A runtime whose answers were recorded: a folder with what crictl prints.
@@ -95,6 +81,46 @@ Result<DiskSpace> SpaceOf(const fs::path& path) {
                    .inodes_free = status.f_favail};
 }
 
+// --- Documents in YAML ---------------------------------------------------------------------------
+
+nlohmann::json JsonOf(const cli::YamlNode& node) {
+  if (node.IsScalar()) return nlohmann::json::parse(cli::JsonOfScalar(node), nullptr, false);
+  auto json = node.IsMap() ? nlohmann::json::object() : nlohmann::json::array();
+  for (const cli::YamlNode& item : node.items) {
+    if (node.IsMap()) json[node.keys[json.size()]] = JsonOf(item);
+    if (node.IsList()) json.push_back(JsonOf(item));
+  }
+  return json;
+}
+
+template <typename T>
+Result<T> ReadAs(const nlohmann::json& document, const std::string& path) {
+  T value;
+  const std::string text = document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const auto read = internal::ReadForeign(text, kMaxDocumentBytes, value);
+  if (!read) return NotSeen(path + ": " + read.error().message);
+  return value;
+}
+
+struct CredentialProvider {
+  std::string name = {};
+  std::vector<std::string> images = {};
+  bool needs_account = false;
+
+  void Describe(auto& v) const {
+    v.Optional("name", name);
+    v.Optional("matchImages", images);
+    v.OptionalWithin("tokenAttributes",
+                     [&](auto& token) { token.Optional("requireServiceAccount", needs_account); });
+  }
+};
+// No kubelet starts with a file that has none.
+struct CredentialProviders {
+  std::vector<CredentialProvider> providers = {};
+
+  void Describe(auto& v) const { v("providers", providers); }
+};
+
 }  // namespace
 
 Kernel ThisKernel() {
@@ -117,26 +143,10 @@ std::vector<std::string> WordsOf(const std::string& line) {
   return {std::istream_iterator<std::string>(rest), {}};
 }
 
-// --- The kubelet ---------------------------------------------------------------------------------
-
 std::string Process::RootDirectory() const {
   const std::string directory = Flag("root-dir");
-  return directory.empty() ? kUsualKubeletDirectory : directory;
-}
-
-std::optional<std::uint64_t> KubeletSettings::Number(std::string_view key) const {
-  const auto text = Text(key);
-  std::uint64_t number = 0;
-  if (!text) return std::nullopt;
-  const char* const end = text->data() + text->size();
-  const auto read = std::from_chars(text->data(), end, number);
-  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
-}
-
-std::optional<std::string> KubeletSettings::Text(std::string_view key) const {
-  const cli::YamlNode* const found = merged.Find(key);
-  if (found == nullptr || !found->IsScalar() || found->IsNull()) return std::nullopt;
-  return found->text;
+  if (directory.empty()) return kUsualKubeletDirectory;
+  return directory.starts_with('/') ? directory : folder.value_or("") + "/" + directory;
 }
 
 namespace {
@@ -155,9 +165,11 @@ class Finder {
     FindRecords();
     FindRuntime();
     node_.images = node_.runtime ? (*node_.runtime)->ListImages() : node_.runtime.error();
+    if (node_.runtime) status_ = (*node_.runtime)->Status().value_or("");
     node_.runtime_process = FindRuntimeProcess();
     node_.pulls = FindPulls();
     FindCredentials();
+    FindGuard();
     return FindStore();
   }
 
@@ -187,15 +199,29 @@ class Finder {
         is_in_container =
             is_in_container || (line.starts_with("NSpid:") && WordsOf(line).size() > 2);
       }
+      process.folder = FolderOf(place);
       if (!is_in_container) node_.processes.push_back(std::move(process));
     }
+  }
+
+  // On this machine the link itself: it leads there from any mount namespace.
+  Result<std::string> FolderOf(const std::string& place) const {
+    if (files_.IsThisMachine()) {
+      const auto real = files_.Resolve(place + "/cwd");
+      return real ? Result<std::string>(place + "/cwd") : real.error();
+    }
+    const auto link = TRY(files_.Open(place + "/cwd", O_PATH | O_NOFOLLOW));
+    char folder[PATH_MAX];
+    const ssize_t size = ::readlinkat(link.get(), "", folder, sizeof folder);
+    if (size < 0) return internal::SystemError(errno, "follow", place + "/cwd");
+    return std::string(folder, static_cast<std::size_t>(size));
   }
 
   // --- The kubelet ------------------------------------------------------------------------------
 
   Result<void> FindKubelet() {
     const std::string named = options_.kubelet_directory;
-    if (!named.empty() && !node_.Has(named)) {
+    if (!named.empty() && !node_.MayHave(named)) {
       return NotThere("--kubelet-dir: " + named + " is not there",
                       "name the kubelet's root directory, by default /var/lib/kubelet");
     }
@@ -214,8 +240,8 @@ class Finder {
                               : node_.has_kubelet ? kubelets.front().RootDirectory()
                                                   : kUsualKubeletDirectory;
     if (!node_.has_kubelet) {
-      node_.unseen =
-          "no kubelet runs on " + node_.kubelet_directory + ", so its flags are not known";
+      node_.told =
+          NotSeen("no kubelet runs on " + node_.kubelet_directory + ", so its flags are not known");
     }
     return {};
   }
@@ -231,10 +257,12 @@ class Finder {
         const std::string file = process.Flag("kubelet-args-file");
         const auto args =
             node_.Read(file.empty() ? "/var/snap/microk8s/current/args/kubelet" : file);
-        if (!args) node_.unseen = "flags of the kubelet in kubelite: " + args.error().message;
+        if (!args)
+          node_.told = NotSeen("flags of the kubelet in kubelite: " + args.error().message);
         for (const auto& word : WordsOf(args.value_or(""))) kubelet.words.push_back(word);
       } else if (process.name == "edgecore") {
-        node_.unseen = "the kubelet is part of edgecore, whose configuration is not understood";
+        node_.told =
+            NotSeen("the kubelet is part of edgecore, whose configuration is not understood");
       } else {
         continue;
       }
@@ -244,27 +272,23 @@ class Finder {
   }
 
   void AddFlagsOfK3s(const Process& k3s, Process& kubelet) {
-    const std::string place = "/etc/rancher/k3s/config.yaml";
-    std::vector<std::string> paths = {place};
-    for (const auto& name : node_.NamesIn(place + ".d")) paths.push_back(place + ".d/" + name);
+    std::vector<std::string> paths = {kK3sConfig};
+    const std::string folder = std::string(kK3sConfig) + ".d";
+    for (const auto& name : node_.NamesIn(folder)) paths.push_back(folder + "/" + name);
     std::vector<std::string> flags;
     for (const std::string& path : paths) {
-      const auto document = node_.Has(path) ? ReadYaml(path) : cli::YamlNode();
-      if (!document) node_.unseen = document.error().message;
-      const auto* const args = document ? document->Find("kubelet-arg") : nullptr;
-      if (args == nullptr) continue;
-      if (args->IsScalar()) flags.push_back(args->text);
-      for (const cli::YamlNode& arg : args->items) flags.push_back(arg.text);
+      if (!node_.MayHave(path)) continue;
+      if (const auto read = AddKubeletArgs(path, flags); !read) node_.told = read.error();
     }
     for (const std::string& arg : k3s.Values("kubelet-arg")) flags.push_back(arg);
     if (k3s.words[0].find(' ') != std::string::npos) {
-      node_.unseen = "k3s hides its own flags, --kubelet-arg may be one of them";
+      node_.told = NotSeen("k3s hides its own flags, --kubelet-arg may be one of them");
     }
     // What k3s itself says to its kubelet; what others say comes later, and wins.
     const std::string data = k3s.Flag("data-dir");
     const std::string from = data.empty() ? "/var/lib/rancher/k3s" : data;
     kubelet.words.push_back("--config-dir=" + from + "/agent/etc/kubelet.conf.d");
-    if (node_.Has(kK3sProviders)) {
+    if (node_.MayHave(kK3sProviders)) {
       kubelet.words.push_back(std::string("--image-credential-provider-config=") + kK3sProviders);
     }
     for (const std::string& flag : flags) {
@@ -272,22 +296,44 @@ class Finder {
     }
   }
 
+  // One, or a list of them.
+  Result<void> AddKubeletArgs(const std::string& path, std::vector<std::string>& flags) const {
+    auto config = TRY(ReadYaml(path));
+    auto& args = config["kubelet-arg"];
+    if (args.is_null()) return {};
+    if (args.is_string()) args = nlohmann::json::array({args});
+    for (auto& flag : TRY(ReadAs<std::vector<std::string>>(args, path))) flags.push_back(flag);
+    return {};
+  }
+
+  // A path of the kubelet's command line; empty: the flag is not there.
+  Result<std::string> PathByFlag(std::string_view flag) const {
+    const std::string path = node_.KubeletFlag(flag);
+    if (path.empty() || path.starts_with('/')) return path;
+    const auto& folder = node_.kubelet()->folder;
+    if (folder) return *folder + "/" + path;
+    return NotSeen("in which folder the kubelet works is not known, and --" + std::string(flag) +
+                   " is below it: " + folder.error().message);
+  }
+
   Result<void> FindSettings() {
     std::vector<std::string> paths = options_.kubelet_config;
     for (const std::string& path : paths) {
-      if (node_.Has(path)) continue;
+      if (node_.MayHave(path)) continue;
       return NotThere("--kubelet-config: " + path + " is not there",
                       "name the kubelet's own config.yaml, or the directory of its --config-dir");
     }
     const std::string usual = node_.kubelet_directory + "/config.yaml";
     if (!paths.empty()) {
-      node_.unseen.clear();
+      node_.told = {};
     } else if (node_.has_kubelet) {
+      if (const auto root = PathByFlag("root-dir"); !root) node_.told = root.error();
       for (const char* flag : {"config", "config-dir"}) {
-        const auto path = node_.kubelet()->Flag(flag);
-        if (!path.empty()) paths.push_back(path);
+        const auto path = PathByFlag(flag);
+        if (!path) node_.told = path.error();
+        if (path && !path->empty()) paths.push_back(*path);
       }
-    } else if (node_.Has(usual)) {
+    } else if (node_.MayHave(usual)) {
       // Where kubeadm puts it, for a kubelet that does not run.
       paths.push_back(usual);
     }
@@ -295,30 +341,29 @@ class Finder {
     return {};
   }
 
-  Result<cli::YamlNode> ReadYaml(const std::string& path) const {
-    const auto text = TRY(node_.Read(path));
-    auto document = cli::ReadYaml(text);
-    if (document) return document;
-    return Error{ErrorCode::kUnavailable, path + ": " + document.error().message,
-                 document.error().hint};
+  Result<nlohmann::json> ReadYaml(const std::string& path) const {
+    auto document = cli::ReadYaml(TRY(node_.Read(path)));
+    if (document) return JsonOf(*document);
+    return NotSeen(path + ": " + document.error().message, document.error().hint);
   }
 
+  // What a later file says wins, key by key; null takes a key away: a JSON merge patch.
   Result<KubeletSettings> ReadSettings(const std::vector<std::string>& paths) const {
-    KubeletSettings settings;
-    settings.merged.kind = cli::YamlNode::Kind::kMap;
+    auto merged = nlohmann::json::object();
+    std::string last;
     for (const std::string& path : paths) {
       const auto real = TRY(files_.Resolve(path));
       for (const std::string& file : TRY(cli::KubeletConfigFiles(real))) {
         // Below a directory that was resolved, as the node names it.
-        const std::string name = path + file.substr(real.native().size());
-        const auto document = TRY(ReadYaml(name));
-        if (!document.IsMap()) {
-          return Error{ErrorCode::kUnavailable, name + " is no KubeletConfiguration", {}};
-        }
-        Merge(settings.merged, document);
+        last = path + file.substr(real.native().size());
+        const auto document = TRY(ReadYaml(last));
+        if (!document.is_object()) return NotSeen(last + " is no KubeletConfiguration");
+        merged.merge_patch(document);
+        // So that the file is named which a kubelet would not take.
+        TRY(ReadAs<KubeletSettings>(merged, last));
       }
     }
-    return settings;
+    return ReadAs<KubeletSettings>(merged, last);
   }
 
   void FindRecords() {
@@ -345,20 +390,37 @@ class Finder {
 
   // --- Waybill ----------------------------------------------------------------------------------
 
+  void FindGuard() {
+    // One that stands aside has its own folder (guard/aside.h).
+    const std::string& kubelet = node_.kubelet_directory;
+    std::string folder = kubelet + "/waybill-guard";
+    if (!node_.IsLocked(folder + "/lock").value_or(false)) {
+      folder = kubelet + "/image_manager/waybill-guard";
+    }
+    node_.guard_runs = node_.IsLocked(folder + "/lock");
+    node_.guard = node_.StatusOfGuard(folder);
+    node_.is_inside = node_.IsLocked(kubelet + "/" + kStoreInside + "/owner.lock");
+  }
+
   Result<void> FindStore() {
-    const std::string inside = node_.kubelet_directory + "/" + kStoreInside;
-    node_.is_inside = node_.IsLocked(inside + "/owner.lock");
     node_.store = options_.store;
-    if (!node_.store.empty() && !node_.Has(node_.store)) {
+    if (!node_.store.empty() && !node_.MayHave(node_.store)) {
       return NotThere("--store: " + node_.store + " is not there",
                       "leave it out to look at a node without waybill");
     }
-    for (const std::string& path : {inside, std::string("/var/lib/waybill")}) {
-      if (node_.store.empty() && node_.Has(path + "/data.mdb")) node_.store = path;
+    std::vector<std::string> places = {node_.kubelet_directory + "/" + kStoreInside,
+                                       "/var/lib/waybill"};
+    if (node_.guard) places.push_back(node_.guard->store);
+    for (const std::string& path : places) {
+      if (node_.store.empty() && node_.MayHave(path + "/data.mdb")) node_.store = path;
     }
     if (node_.store.empty()) return {};
     const auto real = files_.Resolve(node_.store);
-    node_.facts = real ? node_.kernel.read_store(*real) : real.error();
+    const auto data = files_.Resolve(node_.store + "/data.mdb");
+    const bool is_hidden = !data && data.error().code != ErrorCode::kNotFound;
+    node_.facts = !real       ? NotSeen(real.error().message)
+                  : is_hidden ? NotSeen(data.error().message)
+                              : node_.kernel.read_store(*real);
     return {};
   }
 
@@ -376,17 +438,14 @@ class Finder {
       return;
     }
     if (endpoint.empty() && !files_.IsThisMachine()) {
-      node_.runtime =
-          Error{ErrorCode::kUnavailable, "no runtime is asked of a node that is elsewhere",
-                "give --cri a folder with what crictl prints there"};
+      node_.runtime = NotSeen("no runtime is asked of a node that is elsewhere",
+                              "give --cri a folder with what crictl prints there");
       return;
     }
     // What the kubelet itself asks.
-    if (endpoint.empty() && node_.has_kubelet) {
-      endpoint = node_.kubelet()->Flag("container-runtime-endpoint");
-      if (endpoint.empty() && node_.settings) {
-        endpoint = node_.settings->Text("containerRuntimeEndpoint").value_or("");
-      }
+    if (endpoint.empty()) endpoint = node_.KubeletFlag("container-runtime-endpoint");
+    if (endpoint.empty() && node_.has_kubelet && node_.settings) {
+      endpoint = node_.settings->endpoint;
     }
     auto client = cri::Client::Connect({.endpoint = endpoint, .cancelled = options_.cancelled});
     node_.runtime = client ? Result<std::shared_ptr<cri::Runtime>>() : client.error();
@@ -397,13 +456,9 @@ class Finder {
     node_.runtime = std::shared_ptr<cri::Runtime>(*std::move(client));
   }
 
-  std::string Status() const {
-    return node_.runtime ? (*node_.runtime)->Status().value_or("") : std::string();
-  }
-
   Result<Process> FindRuntimeProcess() const {
     const std::string program = node_.runtime_name.starts_with("cri-o") ? "crio" : "containerd";
-    const auto status = ParseJson(Status());
+    const auto status = ParseJson(status_);
     const Json* const config = FieldAt(status, "config");
     const std::string socket = config == nullptr ? "" : TextAt(*config, "containerdEndpoint");
     std::vector<Process> named;
@@ -423,28 +478,30 @@ class Finder {
     }
     if (fitting.size() == 1) return fitting[0];
     if (named.size() == 1) return named[0];
-    return Error{ErrorCode::kUnavailable,
-                 named.empty() ? "no process of the runtime is seen"
-                               : "several processes are called " + program +
-                                     ", and which one the kubelet asks is not known",
-                 "run it as root, on the node itself"};
+    const std::string hint = "run it as root, on the node itself";
+    if (named.empty())
+      return Error{ErrorCode::kNotFound, "no process of the runtime is seen", hint};
+    return Error{
+        ErrorCode::kConflict,
+        "several processes are called " + program + ", and which one the kubelet asks is not known",
+        hint};
   }
 
   Result<RuntimePulls> FindPulls() const {
     // One that does not answer has files all the same.
-    RuntimeAnswers answers{.version = node_.runtime_name, .status = Status()};
+    RuntimeAnswers answers{.version = node_.runtime_name, .status = status_};
     if (!files_.IsThisMachine()) answers.root = options_.root.string();
     const auto& process = node_.runtime_process;
     if (process) answers.config = process->Config();
     auto pulls = TRY(ReadRuntimePulls(answers));
     std::vector<std::string> known;
-    const Json* const status = node_.json.Find("status");
-    const Json* const addresses = status == nullptr ? nullptr : status->Find("addresses");
+    const Json* const status = FieldAt(node_.json, "status");
+    const Json* const addresses = status == nullptr ? nullptr : FieldAt(*status, "addresses");
     for (const Json& address : addresses == nullptr ? Json::array() : *addresses) {
-      known.push_back(address.TextAt("address"));
+      known.push_back(TextAt(address, "address"));
     }
     AddOwnNames(std::move(known), pulls);
-    if (!process && process.error().message.starts_with("several")) {
+    if (!process && process.error().code == ErrorCode::kConflict) {
       pulls.problems.push_back(process.error().message);
     }
     std::vector<std::string> elsewhere;
@@ -476,69 +533,64 @@ class Finder {
   void FindCredentials() {
     NodeCredentials& found = node_.credentials;
     const Process* const kubelet = node_.kubelet();
-    if (!node_.unseen.empty()) found.problems.push_back(node_.unseen);
+    if (!node_.told) found.problems.push_back(node_.told.error().message);
     // All that a kubelet may read, not the first alone. systemd gives it no home.
-    const std::string place = "/proc/" + (kubelet == nullptr ? "none" : kubelet->pid);
-    std::string home = node_.Has(place + "/environ") ? "" : "/root";
-    for (const std::string& variable : EnvironmentOf(place.substr(6), found.problems)) {
+    const std::string pid = kubelet == nullptr ? "none" : kubelet->pid;
+    std::string home = node_.MayHave("/proc/" + pid + "/environ") ? "" : "/root";
+    for (const std::string& variable : EnvironmentOf(pid, found.problems)) {
       if (variable.starts_with("HOME=")) home = variable.substr(5);
     }
-    const bool has_folder = kubelet != nullptr && files_.IsThisMachine();
-    const std::string folder = has_folder ? place + "/cwd" : "";
-    const std::set<std::string> paths = {node_.kubelet_directory + "/config.json",
-                                         node_.kubelet_directory + "/.dockercfg",
-                                         folder + "/config.json",
-                                         folder + "/.dockercfg",
-                                         home + "/.docker/config.json",
-                                         home + "/.dockercfg",
-                                         "/.docker/config.json",
-                                         "/.dockercfg"};
-    for (const std::string& path : paths) internal::AddDockerConfig(files_, path, false, found);
-    const std::string providers =
-        kubelet == nullptr ? "" : kubelet->Flag("image-credential-provider-config");
-    const auto names = files_.List(providers.empty() ? "/none" : providers);
-    for (const std::string& name : names.value_or(std::vector<std::string>())) {
-      AddProviders(providers + "/" + name);
+    const auto folder = kubelet == nullptr ? std::string("/") : kubelet->folder;
+    // One that was not recorded is systemd's.
+    if (!folder && folder.error().code != ErrorCode::kNotFound) {
+      found.problems.push_back(folder.error().message);
     }
-    if (!names && !providers.empty()) AddProviders(providers);
+    const std::string& root = node_.kubelet_directory;
+    const std::string at = folder.value_or("/") == "/" ? "" : *folder;
+    const std::set<std::string> paths = {root + "/config.json",         root + "/.dockercfg",
+                                         at + "/config.json",           at + "/.dockercfg",
+                                         home + "/.docker/config.json", home + "/.dockercfg",
+                                         "/.docker/config.json",        "/.dockercfg"};
+    for (const std::string& path : paths) internal::AddDockerConfig(files_, path, false, found);
+    const auto providers = PathByFlag("image-credential-provider-config");
+    if (!providers) found.problems.push_back(providers.error().message);
+    if (providers && !providers->empty()) AddProviders(*providers);
     if (node_.pulls) AddCredentialsOfRuntime(*node_.pulls, found);
     if (!node_.pulls) found.problems.push_back(node_.pulls.error().message);
   }
 
-  // A provider that needs no token of the pod gives the node's.
+  // A file, or a directory of files.
   void AddProviders(const std::string& path) {
     NodeCredentials& found = node_.credentials;
-    found.files.push_back(path);
-    const auto document = ReadYaml(path);
-    const cli::YamlNode* const providers = document ? document->Find("providers") : nullptr;
-    if (!document) found.problems.push_back(document.error().message);
-    if (!document) return;
-    // No kubelet starts with such a file: it changed since.
-    if (providers == nullptr || providers->items.empty()) {
-      found.problems.push_back(path + " names no credential providers");
-      return;
-    }
-    for (const cli::YamlNode& provider : providers->items) {
-      const cli::YamlNode* const name = provider.Find("name");
-      const cli::YamlNode* const images = provider.Find("matchImages");
-      const cli::YamlNode* const token = provider.Find("tokenAttributes");
-      const cli::YamlNode* const needs =
-          token == nullptr ? nullptr : token->Find("requireServiceAccount");
-      if (needs != nullptr && cli::JsonOfScalar(*needs) == "true") continue;
-      const std::string where =
-          "the credential provider " + (name == nullptr ? "" : name->text) + " of " + path;
-      if (images == nullptr || images->items.empty()) {
-        found.held.push_back({"*", where});
-        continue;
+    const auto names = files_.List(path);
+    for (const std::string& name : names.value_or(std::vector<std::string>{""})) {
+      const std::string file = names ? path + "/" + name : path;
+      found.files.push_back(file);
+      if (const auto added = AddProvidersOf(file); !added) {
+        found.problems.push_back(added.error().message);
       }
-      for (const cli::YamlNode& image : images->items) found.held.push_back({image.text, where});
     }
+  }
+
+  // A provider that needs no token of the pod gives the node's.
+  Result<void> AddProvidersOf(const std::string& path) {
+    auto file = TRY(ReadAs<CredentialProviders>(TRY(ReadYaml(path)), path));
+    for (CredentialProvider& one : file.providers) {
+      if (one.needs_account) continue;
+      if (one.images.empty()) one.images = {"*"};
+      for (const std::string& image : one.images) {
+        node_.credentials.held.push_back(
+            {image, "the credential provider " + one.name + " of " + path});
+      }
+    }
+    return {};
   }
 
   Node& node_;
   const internal::RootedFiles& files_;
   const NodeOptions& options_;
   std::string runtime_pid_ = {};  // empty: not known
+  std::string status_ = {};       // what the runtime says of itself; empty: it does not
 };
 
 }  // namespace
@@ -552,8 +604,21 @@ Result<std::unique_ptr<const Node>> Node::Find(NodeOptions options, Kernel kerne
   return std::unique_ptr<const Node>(std::move(node));
 }
 
+bool Node::MayHave(const fs::path& path) const {
+  const auto there = files.Resolve(path);
+  return there || there.error().code != ErrorCode::kNotFound;
+}
+
 std::vector<std::string> Node::NamesIn(const std::string& folder) const {
   return files.List(folder).value_or(std::vector<std::string>());
+}
+
+Result<std::string> Node::RealPath(const std::string& path) const {
+  const auto file = TRY(files.Open(path, O_PATH));
+  const auto top = TRY(files.Open("/", O_PATH));
+  const std::string real = internal::PathOf(file.get());
+  const std::string above = internal::PathOf(top.get());
+  return above == "/" ? real : "/" + real.substr(std::min(above.size() + 1, real.size()));
 }
 
 Result<bool> Node::IsLocked(const std::string& path) const {
@@ -561,6 +626,12 @@ Result<bool> Node::IsLocked(const std::string& path) const {
   if (!real && real.error().code == ErrorCode::kNotFound) return false;
   if (!real) return real.error();
   return kernel.is_locked(*real);
+}
+
+Result<GuardStatus> Node::StatusOfGuard(const std::string& folder) const {
+  GuardStatus status;
+  TRY(internal::ReadForeign(TRY(Read(folder + "/status.json")), kMaxDocumentBytes, status));
+  return status;
 }
 
 }  // namespace waybill::doctor

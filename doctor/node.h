@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,7 +17,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bindings/cli/yaml_document.h"
 #include "runtime/cri/command_line.h"
 #include "runtime/cri/runtime.h"
 #include "runtime/files/pull_sources.h"
@@ -83,18 +83,35 @@ Kernel ThisKernel();
 struct Process : cri::CommandLine {
   std::string pid = {};
   std::string name = {};  // "kubelet" of /usr/bin/kubelet
+  // In which it works.
+  Result<std::string> folder = std::string("/");
 
   // Where a kubelet keeps its files.
   std::string RootDirectory() const;
 };
 
-// The kubelet's configuration files as one document, key by key as the kubelet merges them.
+// The kubelet's configuration files as one document, key by key as the kubelet merges them. What a
+// kubelet would not take, a policy that is a list, say, is an error of the whole document.
 struct KubeletSettings {
-  cli::YamlNode merged = {};
+  std::string policy = {};  // empty: not said
+  std::vector<std::string> allowlist = {};
+  std::map<std::string, bool> gates = {};
+  std::optional<bool> pulls_serially = {};
+  std::uint64_t pulls_at_once = 0;  // 0: no bound
+  std::uint64_t max_pods = 110;
+  std::uint64_t ids_per_pod = kIdsPerBlock;
+  std::string endpoint = {};  // the runtime's
 
-  // nullopt: not said, or null.
-  std::optional<std::string> Text(std::string_view key) const;
-  std::optional<std::uint64_t> Number(std::string_view key) const;
+  void Describe(auto& v) const {
+    v.Optional("imagePullCredentialsVerificationPolicy", policy);
+    v.Optional("preloadedImagesVerificationAllowlist", allowlist);
+    v.Optional("featureGates", gates);
+    v.Optional("serializeImagePulls", pulls_serially);
+    v.Optional("maxParallelImagePulls", pulls_at_once);
+    v.Optional("maxPods", max_pods);
+    v.OptionalWithin("userNamespaces", [&](auto& u) { u.Optional("idsPerPod", ids_per_pod); });
+    v.Optional("containerRuntimeEndpoint", endpoint);
+  }
 };
 
 // What the kubelet's files of pulls say.
@@ -114,19 +131,47 @@ struct KubeletVersion {
   int minor = 0;
 };
 
-// All facts, found once. Paths are the node's own.
+// What a guard says of itself (../guard/life.cc); one that stands aside (aside.cc) says less.
+struct GuardStatus {
+  std::string version = {};
+  std::string store = {};
+  std::string since = {};
+  std::string not_protected = {};  // why; empty: it protects
+  std::optional<bool> kubelet_ran_before = {};
+  std::string runtime_error = {};
+
+  void Describe(auto& v) const {
+    v("version", version);
+    v("store", store);
+    v.Optional("since", since);
+    v.Optional("notProtected", not_protected);
+    v.Optional("kubeletRanBefore", kubelet_ran_before);
+    v.Optional("runtimeError", runtime_error);
+  }
+};
+
+// All facts, found once. Paths are the node's own. What could not be found is an error.
 struct Node {
   // kInvalidArgument: something that `options` name is not there.
   static Result<std::unique_ptr<const Node>> Find(NodeOptions options, Kernel kernel);
 
-  bool Has(const std::filesystem::path& path) const { return files.Has(path); }
+  // False: nothing has that name. What leads nowhere, or may not be looked at, may be there.
+  bool MayHave(const std::filesystem::path& path) const;
   Result<std::string> Read(const std::filesystem::path& path) const { return files.Read(path); }
   // The names in a folder; none, if it can't be read.
   std::vector<std::string> NamesIn(const std::string& folder) const;
+  // The path without links, as the node itself names it.
+  Result<std::string> RealPath(const std::string& path) const;
   // The kubelet that is looked at; nullptr: none runs on this directory.
   const Process* kubelet() const { return has_kubelet ? &kubelets.front() : nullptr; }
+  // Its flag; empty: there is none.
+  std::string KubeletFlag(std::string_view flag) const {
+    return has_kubelet ? kubelets.front().Flag(flag) : "";
+  }
   // Whether a process holds the file; a missing file is held by none.
   Result<bool> IsLocked(const std::string& path) const;
+  // kNotFound: there never was a guard of that kubelet's directory.
+  Result<GuardStatus> StatusOfGuard(const std::string& folder) const;
 
   NodeOptions options;
   Kernel kernel;
@@ -138,8 +183,8 @@ struct Node {
   bool has_kubelet = false;
   // Its --root-dir, or the usual one. It need not exist.
   std::string kubelet_directory = {};
-  // Empty: what the kubelet is told is seen. Otherwise why not: it does not run, say.
-  std::string unseen = {};
+  // What the kubelet is told is seen. An error: why not; it does not run, say.
+  Result<void> told = {};
   Result<KubeletSettings> settings = KubeletSettings();
   // By the node's API answer, or by what the program says: what its makers linked in, or Go.
   Result<KubeletVersion> version = KubeletVersion();
@@ -151,13 +196,17 @@ struct Node {
   Result<std::shared_ptr<cri::Runtime>> runtime = std::shared_ptr<cri::Runtime>();
   std::string runtime_name = {};  // "containerd v2.4.2"; empty: none answers
   Result<std::vector<ListedImage>> images = std::vector<ListedImage>();
-  // Its process, the one whose socket the kubelet asks.
+  // Its process, the one whose socket the kubelet asks. kNotFound: none is seen; kConflict:
+  // several.
   Result<Process> runtime_process = Process();
   // How it is configured to pull: by its answer, and by files.
   Result<RuntimePulls> pulls = RuntimePulls();
   // Which credentials the node has beside those of pods.
   NodeCredentials credentials = {};
 
+  // Of the guard of the kubelet's directory.
+  Result<bool> guard_runs = false;
+  Result<GuardStatus> guard = GuardStatus();
   std::string store = {};  // empty: there is none
   Result<StoreFacts> facts = StoreFacts();
 };

@@ -1,6 +1,7 @@
 // The checks of the runtime, and of who has and who checks credentials.
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "store/base/ascii.h"
 #include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
+#include "store/base/try.h"
 
 namespace waybill::doctor {
 namespace {
@@ -32,11 +34,9 @@ std::string Listed(const auto& words) {
 // What is on the node, and what records and intents name.
 std::set<std::string> NamesOn(const Node& node) {
   std::set<std::string> images = node.records.images;
-  if (const auto& listed = node.images; listed && images.empty()) {
-    for (const ListedImage& image : *listed) {
-      images.insert(image.repo_tags.begin(), image.repo_tags.end());
-      images.insert(image.repo_digests.begin(), image.repo_digests.end());
-    }
+  for (const ListedImage& image : node.images.value_or(std::vector<ListedImage>())) {
+    images.insert(image.repo_tags.begin(), image.repo_tags.end());
+    images.insert(image.repo_digests.begin(), image.repo_digests.end());
   }
   std::set<std::string> names;
   for (const std::string& image : images) {
@@ -45,11 +45,12 @@ std::set<std::string> NamesOn(const Node& node) {
   return names;
 }
 
-// Worst first, and no more than a screen.
-Findings WorstFirst(Findings findings) {
+// Worst first, each once, and no more than a screen.
+void ShowWorst(Findings& findings) {
+  std::set<std::string> said;
+  std::erase_if(findings, [&](const Finding& one) { return !said.insert(one.seen).second; });
   std::ranges::stable_sort(findings, std::greater(), &Finding::verdict);
   if (findings.size() > kMaxShown) findings.resize(kMaxShown);
-  return findings;
 }
 
 // scheme://host:port of a URL that may have a password.
@@ -60,21 +61,21 @@ std::string WithoutPassword(std::string_view url) {
   return std::string(url.substr(0, from)) + std::string(authority.substr(authority.rfind('@') + 1));
 }
 
-// What is said once of each host that is asked for images of a registry.
-void SayWhoServes(const PullSourcesInDetail& found, std::map<std::string, Finding>& lines) {
-  const PullSources& sources = found.sources;
-  for (const std::string& problem : found.problems) {
-    lines.emplace(problem,
-                  Unknown("who serves pulls is not known: " + problem,
-                          "put it right, or give --cri the runtime that the kubelet uses"));
+void NotKnown(const std::vector<std::string>& problems, Report& report) {
+  for (const std::string& problem : problems) {
+    report.Unknown("who serves pulls is not known: " + problem,
+                   "put it right, or give --cri the runtime that the kubelet uses");
   }
+}
+
+// What is said of the hosts that are asked for images of a registry.
+void SayWhoServes(const PullSourcesInDetail& found, Report& report) {
+  const PullSources& sources = found.sources;
+  NotKnown(found.problems, report);
   if (!found.registry_is_insecure.empty()) {
-    lines.emplace(sources.registry,
-                  Warn(sources.registry +
-                           " is not asked by HTTPS with a certificate that is "
-                           "verified (" +
-                           found.registry_is_insecure + "): anybody on the way can answer for it",
-                       "use https, and put the registry's authority in `ca`"));
+    report.Warn(sources.registry + " is not asked by HTTPS with a certificate that is verified (" +
+                    found.registry_is_insecure + "): anybody on the way can answer for it",
+                "use https, and put the registry's authority in `ca`");
   }
   for (std::size_t i = 0; i < sources.others.size(); ++i) {
     const PullSource& other = sources.others[i];
@@ -82,206 +83,171 @@ void SayWhoServes(const PullSourcesInDetail& found, std::map<std::string, Findin
     const std::string seen =
         "images of " + sources.registry + " may come from " + other.host + " (" + other.where + ")";
     if (other.open) {
-      lines.emplace(
-          seen,
-          Fail(seen + ": " + other.open_because + ", so any Secret proves itself",
-               "take it out, let it only pull (capabilities = [\"pull\"] in hosts.toml) where "
-               "images are used by tag, or keep private images in a registry without it"));
-      continue;
+      report.Fail(seen + ": " + other.open_because + ", so any Secret proves itself",
+                  "take it out, let it only pull (capabilities = [\"pull\"] in hosts.toml) where "
+                  "images are used by tag, or keep private images in a registry without it");
+    } else {
+      report.Warn(
+          seen + ", and nothing says whether it asks pods for credentials" +
+              (other.insecure ? "; it is not asked who it is, so others can answer for it" : ""),
+          "ask it for a private image without credentials (GET " + found.urls[i] +
+              "/v2/REPOSITORY/manifests/TAG): an answer other than 401 lets any Secret prove "
+              "itself");
     }
-    lines.emplace(
-        seen,
-        Warn(seen + ", and nothing says whether it asks pods for credentials" +
-                 (other.insecure ? "; it is not asked who it is, so others can answer for it" : ""),
-             "ask it for a private image without credentials (GET " + found.urls[i] +
-                 "/v2/REPOSITORY/manifests/TAG): an answer other than 401 lets any Secret prove "
-                 "itself"));
   }
 }
 
 }  // namespace
 
-Findings RuntimeVersionCheck(const Node& node) {
-  if (!node.runtime) return {Unknown(node.runtime.error())};
+Result<void> RuntimeVersionCheck(const Node& node, Report& report) {
+  if (!node.runtime) return node.runtime.error();
   const std::string& name = node.runtime_name;
   if (!name.starts_with("containerd ") && !name.starts_with("cri-o ")) {
-    return {Warn(name + " is not a runtime whose pulls are understood: containerd and CRI-O are",
-                 "what the other checks of the runtime say may lack something")};
+    return report.Warn(
+        name + " is not a runtime whose pulls are understood: containerd and CRI-O are",
+        "what the other checks of the runtime say may lack something");
   }
   std::string seen = name;
-  if (const auto& pulls = node.pulls; pulls && !pulls->handlers.empty()) {
-    seen += ", handlers " + Listed(pulls->handlers);
+  if (node.pulls && !node.pulls->handlers.empty()) {
+    seen += ", handlers " + Listed(node.pulls->handlers);
   }
   if (const auto& images = node.images) {
     const auto pinned = std::ranges::count(*images, true, &ListedImage::pinned);
     seen += ", " + Count(images->size(), "image") + ", " + std::to_string(pinned) + " pinned";
   }
-  return {Ok(seen)};
+  return report.Ok(seen);
 }
 
-Findings RuntimeImageRefsCheck(const Node& node) {
-  const auto& images = node.images;
-  if (!images) return {Unknown(images.error())};
-  const KubeletRecords& records = node.records;
+Result<void> RuntimeImageRefsCheck(const Node& node, Report& report) {
+  const auto images = TRY(node.images);
   // What the record of an image is found under, by what it spells.
   std::map<std::string, std::string> by_spelling;
-  for (const ListedImage& image : *images) by_spelling[internal::SpellingOf(image.id)] = image.id;
+  for (const ListedImage& image : images) by_spelling[internal::SpellingOf(image.id)] = image.id;
   std::size_t missed = 0;
   std::string example;
-  for (const std::string& ref : records.refs) {
+  for (const std::string& ref : node.records.refs) {
     const auto image = by_spelling.find(internal::SpellingOf(ref));
-    if (image == by_spelling.end() || image->second == ref ||
-        records.refs.contains(image->second)) {
-      continue;
-    }
+    if (image == by_spelling.end() || node.records.refs.contains(image->second)) continue;
     ++missed;
     example = "a record of " + ref + ", an image " + image->second;
   }
   if (missed != 0) {
-    return {Fail(
+    return report.Fail(
         "the runtime spells image refs otherwise than " + Count(missed, "record") + ": " + example,
-        "a kubelet does not find these records, and may take the images for preloaded: "
-        "pull them again, or guard the node with waybill, which knows both spellings")};
+        "a kubelet does not find these records, and may take the images for preloaded: pull them "
+        "again, or guard the node with waybill, which knows both spellings");
   }
-  if (images->empty()) return {Ok("there are no images")};
+  if (images.empty()) return report.Ok("there are no images");
   const bool prefixed = std::ranges::all_of(
-      *images, [](const ListedImage& image) { return image.id.starts_with("sha256:"); });
-  return {Ok(prefixed ? "image refs are image IDs with sha256:" : "image refs are image IDs")};
+      images, [](const ListedImage& image) { return image.id.starts_with("sha256:"); });
+  return report.Ok(prefixed ? "image refs are image IDs with sha256:" : "image refs are image IDs");
 }
 
-Findings RuntimeGuestPullsCheck(const Node& node) {
-  const auto& pulls = node.pulls;
-  if (!pulls) return {Unknown(pulls.error())};
-  Findings findings;
-  for (const GuestPuller& puller : pulls->guest_pullers) {
-    findings.push_back(
-        Warn("images of handler " + puller.handler + " are pulled in the guest (" + puller.because +
-                 "): what the kubelet records of them proves nothing",
-             "let the guest check who may use an image (its policy and its attestation), and give "
-             "tenants nodes of their own where it does not"));
+Result<void> RuntimeGuestPullsCheck(const Node& node, Report& report) {
+  const auto pulls = TRY(node.pulls);
+  for (const GuestPuller& puller : pulls.guest_pullers) {
+    report.Warn("images of handler " + puller.handler + " are pulled in the guest (" +
+                    puller.because + "): what the kubelet records of them proves nothing",
+                "let the guest check who may use an image (its policy and its attestation), and "
+                "give tenants nodes of their own where it does not");
   }
-  if (pulls->runtime == PullRuntime::kUnknown || !pulls->problems.empty()) {
-    findings.push_back(Unknown("how images are pulled is not known" +
-                                   (pulls->problems.empty() ? "" : ": " + pulls->problems.front()),
-                               "give --cri the runtime that the kubelet uses"));
+  if (pulls.runtime == PullRuntime::kUnknown || !pulls.problems.empty()) {
+    report.Unknown("how images are pulled is not known" +
+                       (pulls.problems.empty() ? "" : ": " + pulls.problems.front()),
+                   "give --cri the runtime that the kubelet uses");
   }
-  if (findings.empty()) findings.push_back(Ok("no handler is known to pull in the guest"));
-  return findings;
+  return report.Ok("no handler is known to pull in the guest");
 }
 
-Findings RuntimeProxyCheck(const Node& node) {
-  const auto& process = node.runtime_process;
-  if (!process) return {Unknown(process.error())};
-  const auto environment = node.Read("/proc/" + process->pid + "/environ");
-  if (!environment) return {Unknown(environment.error())};
-  for (const std::string& variable : LinesOf(*environment, '\0')) {
-    const std::size_t equals = std::min(variable.find('='), variable.size() - 1);
+Result<void> RuntimeProxyCheck(const Node& node, Report& report) {
+  const std::string place = "/proc/" + TRY(node.runtime_process).pid;
+  for (const std::string& variable : LinesOf(TRY(node.Read(place + "/environ")), '\0')) {
+    const std::size_t equals = std::min(variable.find('='), variable.size());
     const std::string name = internal::ToLower(variable.substr(0, equals));
-    if ((name != "http_proxy" && name != "https_proxy" && name != "all_proxy") ||
-        equals + 1 == variable.size()) {
-      continue;
-    }
-    return {
-        Warn("the runtime pulls through the proxy " +
-                 WithoutPassword(std::string_view(variable).substr(equals + 1)),
-             "make sure that it passes connections on as they are: one that answers registries' "
-             "names itself, with a certificate that the node trusts, is a mirror")};
+    const bool is_proxy = name == "http_proxy" || name == "https_proxy" || name == "all_proxy";
+    if (!is_proxy || equals + 1 >= variable.size()) continue;
+    return report.Warn(
+        "the runtime pulls through the proxy " +
+            WithoutPassword(std::string_view(variable).substr(equals + 1)),
+        "make sure that it passes connections on as they are: one that answers registries' names "
+        "itself, with a certificate that the node trusts, is a mirror");
   }
-  return {Ok("the runtime is told of no proxy")};
+  return report.Ok("the runtime is told of no proxy");
 }
 
-Findings CredentialsNodeCheck(const Node& node) {
+Result<void> CredentialsNodeCheck(const Node& node, Report& report) {
   const NodeCredentials& credentials = node.credentials;
-  Findings findings;
   for (const std::string& problem : credentials.problems) {
-    findings.push_back(
-        Unknown("whether the node has credentials of its own is not known: " + problem,
-                "put it right, or run it on the node, when the kubelet runs"));
+    report.Unknown("whether the node has credentials of its own is not known: " + problem,
+                   "put it right, or run it on the node, when the kubelet runs");
   }
   std::set<std::string> images;
   for (const ListedImage& image : node.images.value_or(std::vector<ListedImage>())) {
     images.insert(image.repo_tags.begin(), image.repo_tags.end());
   }
-  std::set<std::string> said;
   for (const NodeCredential& one : credentials.held) {
-    if (!said.insert(one.registry + " " + one.where).second) continue;
-    NodeCredentials alone{.held = {one}};
-    const auto here = std::ranges::count_if(
-        images, [&](const std::string& image) { return alone.MayHaveFor(image); });
     const std::string registry = one.registry == "*" ? "any registry" : one.registry;
     if (!one.is_sure) {
-      findings.push_back(Unknown(one.where + " may have credentials of the node's for " + registry +
-                                     ", and is not understood",
-                                 "if it has, every pod can use every image that is pulled with "
-                                 "them: take them out"));
+      report.Unknown(one.where + " may have credentials of the node's for " + registry +
+                         ", and is not understood",
+                     "if it has, every pod can use every image that is pulled with them: take "
+                     "them out");
       continue;
     }
-    findings.push_back(
-        Fail("this node pulls from " + registry + " with credentials of its own (" + one.where +
-                 "), so every pod can use every image that is pulled with them; from there came " +
-                 Count(static_cast<std::uint64_t>(here), "image"),
-             "give tenants pull Secrets, take " + registry +
-                 " out of it, and restart the kubelet; "
-                 "then let those images be pulled again"));
+    const NodeCredentials alone{.held = {one}};
+    const auto here = std::ranges::count_if(
+        images, [&](const std::string& image) { return alone.MayHaveFor(image); });
+    report.Fail("this node pulls from " + registry + " with credentials of its own (" + one.where +
+                    "), so every pod can use every image that is pulled with them; from there "
+                    "came " +
+                    Count(static_cast<std::uint64_t>(here), "image"),
+                "give tenants pull Secrets, take " + registry +
+                    " out of it, and restart the kubelet; then let those images be pulled again");
   }
-  const KubeletRecords& records = node.records;
-  std::set<std::string> both;
-  std::ranges::set_intersection(records.open, records.guarded, std::inserter(both, both.end()));
+  std::vector<std::string> both;
+  std::ranges::set_intersection(node.records.open, node.records.guarded, std::back_inserter(both));
   if (!both.empty()) {
-    findings.push_back(
-        Warn("records say that every pod may use images of " + *both.begin() +
-                 (both.size() == 1 ? "" : " and " + std::to_string(both.size() - 1) + " more") +
-                 ", and other records of the same repository ask for credentials",
-             "somebody pulled them without a Secret, as by credentials of the node: find out how, "
-             "and let the images be pulled again"));
+    report.Warn("records say that every pod may use images of " + FirstOf(both) +
+                    ", and other records of the same repository ask for credentials",
+                "somebody pulled them without a Secret, as by credentials of the node: find out "
+                "how, and let the images be pulled again");
   }
-  if (!findings.empty()) return WorstFirst(std::move(findings));
-  return {Ok("none in " + Count(credentials.files.size(), "place"))};
+  ShowWorst(report.findings);
+  return report.Ok("none in " + Count(credentials.files.size(), "place"));
 }
 
-Findings CredentialsMirrorsCheck(const Node& node) {
-  const auto& pulls = node.pulls;
-  if (!pulls) return {Unknown(pulls.error())};
+Result<void> CredentialsMirrorsCheck(const Node& node, Report& report) {
+  const auto pulls = TRY(node.pulls);
   const std::set<std::string> names = NamesOn(node);
-  std::map<std::string, Finding> lines;
   std::set<std::string> registries;
-  for (const std::string& problem : pulls->problems) {
-    SayWhoServes({.problems = {problem}}, lines);
-  }
+  NotKnown(pulls.problems, report);
   if (names.size() > kMaxNames) {
-    lines.emplace("", Unknown("only the first " + std::to_string(kMaxNames) + " of " +
-                                  std::to_string(names.size()) + " image names were looked at",
-                              "prune records of images that are gone"));
+    report.Unknown("only the first " + std::to_string(kMaxNames) + " of " +
+                       std::to_string(names.size()) + " image names were looked at",
+                   "prune records of images that are gone");
   }
   std::size_t looked = 0;
   for (const std::string& name : names) {
     if (++looked > kMaxNames) break;
     for (const std::string& image : {name, name + kAnyDigest}) {
-      const auto found = PullSourcesInDetailOf(*pulls, image, "");
-      if (!found) return {Unknown(found.error())};
-      registries.insert(found->sources.registry);
-      SayWhoServes(*found, lines);
+      const auto found = TRY(PullSourcesInDetailOf(pulls, image, ""));
+      registries.insert(found.sources.registry);
+      SayWhoServes(found, report);
     }
   }
-  const auto short_name = PullSourcesInDetailOf(*pulls, kShortName, "");
-  for (const PullSource& other :
-       short_name ? short_name->sources.others : std::vector<PullSource>()) {
+  const auto short_name = TRY(PullSourcesOf(pulls, kShortName, ""));
+  for (const PullSource& other : short_name.others) {
     if (other.where.find("short names") == std::string::npos) continue;
-    lines.emplace(other.where,
-                  Warn("short names are looked for at " + other.host +
-                           ", and the kubelet takes them for docker.io's: Secrets for docker.io go "
-                           "there",
-                       "write images with their registry; let unqualified-search-registries of "
-                       "registries.conf have docker.io alone, or nothing"));
+    report.Warn("short names are looked for at " + other.host +
+                    ", and the kubelet takes them for docker.io's: Secrets for docker.io go there",
+                "write images with their registry; let unqualified-search-registries of "
+                "registries.conf have docker.io alone, or nothing");
   }
-  Findings findings;
-  for (auto& [key, finding] : lines) findings.push_back(std::move(finding));
-  if (!findings.empty()) return WorstFirst(std::move(findings));
-  if (!node.images && names.empty()) {
-    return {Unknown("which images are here is not known: " + node.images.error().message)};
-  }
-  return {Ok(registries.empty() ? "no image names a registry"
-                                : "no other host serves images of " + Listed(registries))};
+  ShowWorst(report.findings);
+  // What is on the node may come from other registries than those of records.
+  if (!node.images) return node.images.error();
+  return report.Ok(registries.empty() ? "no image names a registry"
+                                      : "no other host serves images of " + Listed(registries));
 }
 
 }  // namespace waybill::doctor

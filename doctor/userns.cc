@@ -19,13 +19,13 @@ namespace waybill::doctor {
 namespace {
 
 constexpr const char* kUser = "kubelet";
-// From it on pools have other rules, and no tool is needed.
-constexpr int kNewRules = 38;
 // With it tmpfs can be mapped, on which a pod's Secrets, ConfigMaps and tokens are.
 constexpr std::pair<int, int> kMapsTmpfs = {6, 3};
 constexpr const char* kToolPlaces[] = {"/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/",
                                        "/usr/bin/",        "/sbin/",          "/bin/"};
 constexpr std::size_t kMaxUsers = std::size_t{16} << 20;
+// On which the kernel can map a volume's IDs.
+constexpr std::string_view kMappable[] = {"ext4", "xfs", "btrfs", "tmpfs"};
 
 struct Range {
   std::string owner = {};
@@ -51,10 +51,7 @@ std::optional<std::uint64_t> NumberIn(const std::string& text) {
 // fields, or an empty one, or with what is not a number, is none.
 Result<std::vector<Range>> RangesIn(const Node& node, const char* path) {
   std::vector<Range> ranges;
-  const auto text = node.Read(path);
-  if (!text && text.error().code == ErrorCode::kNotFound) return ranges;
-  if (!text) return text.error();
-  for (const std::string& line : LinesOf(*text)) {
+  for (const std::string& line : LinesOf(node.MayHave(path) ? TRY(node.Read(path)) : "")) {
     const auto fields = LinesOf(line, ':');
     if (fields.size() < 3 || fields[0].empty()) continue;
     const auto first = NumberIn(fields[1]);
@@ -83,39 +80,25 @@ bool AsksElsewhere(const Node& node, std::string_view database) {
   return false;
 }
 
-// What the kubelet gives to pods, and the ranges of others.
-struct Pool {
-  IdPool pool = {};
+// What the node's files say of subordinate IDs: the kubelet's, as getsubids prints them, and
+// others'.
+struct Subordinate {
+  SubordinateIds ids = {};
   std::vector<Range> others = {};
-
-  Range whole() const { return {{}, pool.first_id, pool.id_count}; }
 };
-
-Error DoesNotStart(std::string what, std::string hint) {
-  return {ErrorCode::kInvalidArgument, std::move(what), std::move(hint)};
-}
-
-// kInvalidArgument: such a kubelet does not start.
-Result<Pool> PoolOf(const Node& node, int minor) {
-  if (!node.settings) {
-    return Error{ErrorCode::kUnavailable, node.settings.error().message, {}};
-  }
-  Pool found;
+Result<Subordinate> SubordinateOf(const Node& node) {
+  Subordinate found;
+  SubordinateIds& ids = found.ids;
   const auto user = TRY(IdOf(node, "/etc/passwd"));
-  const bool has_tool = std::ranges::any_of(
-      kToolPlaces, [&](const std::string& place) { return node.Has(place + "getsubids"); });
+  const auto group = IdOf(node, "/etc/group");
   if (AsksElsewhere(node, "subid:")) {
     return Error{ErrorCode::kUnavailable,
                  "/etc/nsswitch.conf says that subordinate IDs are asked of a service",
                  "see what `getsubids kubelet` and `getsubids -g kubelet` print"};
   }
-  // What a kubelet does, against KEP-127.
-  if (user && !has_tool && minor < kNewRules) {
-    return DoesNotStart("there is a user kubelet and no getsubids: such a kubelet does not start",
-                        "install getsubids (Debian: uidmap), or delete the user");
-  }
-  const auto group = IdOf(node, "/etc/group");
-  SubordinateIds ids{.user_exists = user.has_value(), .tool_exists = has_tool};
+  ids.user_exists = user.has_value();
+  ids.tool_exists = std::ranges::any_of(
+      kToolPlaces, [&](const std::string& place) { return node.MayHave(place + "getsubids"); });
   for (const bool is_uid : {true, false}) {
     std::string& printed = is_uid ? ids.uids : ids.gids;
     const auto id = is_uid || !group ? user : *group;
@@ -129,25 +112,10 @@ Result<Pool> PoolOf(const Node& node, int minor) {
       }
     }
   }
-  const auto numbers = [&](const cli::YamlNode* of, const char* key, std::uint64_t usual) {
-    return of == nullptr ? usual : KubeletSettings{*of}.Number(key).value_or(usual);
-  };
-  const cli::YamlNode& merged = node.settings->merged;
-  std::uint64_t pods = numbers(&merged, "maxPods", 110);
-  if (node.kubelet() != nullptr) pods = NumberIn(node.kubelet()->Flag("max-pods")).value_or(pods);
-  const auto ids_per_pod = numbers(merged.Find("userNamespaces"), "idsPerPod", kIdsPerBlock);
-  found.pool = TRY(PoolOfSubordinateIds(ids, ids_per_pod, pods));
-  if (minor >= kNewRules && found.pool.first_id + found.pool.id_count >= kHostIds) {
-    if (!ids.uids.empty() && has_tool) {
-      return DoesNotStart(
-          "the pool of host IDs reaches 4294967295, which no kubelet from 1.38 on "
-          "takes",
-          "let it end " + std::to_string(ids_per_pod) + " IDs earlier");
-    }
-    found.pool.id_count -= ids_per_pod;
-  }
   return found;
 }
+
+Range WholeOf(const IdPool& pool) { return {{}, pool.first_id, pool.id_count}; }
 
 // What a pod's file gives it; length 0: it can't be read.
 PodIds IdsIn(const std::string& pod, const std::string& text) {
@@ -191,92 +159,94 @@ std::string PodOfCgroup(const Node& node, const std::string& pid) {
 }
 
 // The kernel, the runtime and the file system: whether a pod in a user namespace starts.
-void CanStart(const Node& node, Findings& findings) {
-  const auto most = node.Read("/proc/sys/user/max_user_namespaces");
-  const auto text = node.Read("/proc/sys/kernel/osrelease");
+Result<void> LookAtKernel(const Node& node, Report& report) {
+  const std::string most = TRY(node.Read("/proc/sys/user/max_user_namespaces"));
+  const std::string text = TRY(node.Read("/proc/sys/kernel/osrelease"));
   std::pair<int, int> release;
-  const char* const end = text ? text->data() + text->size() : nullptr;
-  const auto major = std::from_chars(text ? text->data() : nullptr, end, release.first);
-  if (!most || !text || major.ptr == end) {
-    findings.push_back(Unknown(!most   ? most.error().message
-                               : !text ? text.error().message
-                                       : "the kernel's release is no number: " + *text));
-  } else if (NumberIn(WordsOf(*most + " -")[0]) == 0) {
-    findings.push_back(Fail("user.max_user_namespaces is 0: no pod in a user namespace starts",
-                            "sysctl user.max_user_namespaces=15000, and in /etc/sysctl.d"));
-  } else if (std::from_chars(major.ptr + 1, end, release.second); release < kMapsTmpfs) {
-    findings.push_back(Warn("Linux " + WordsOf(*text + " -")[0] +
-                                " can't map IDs of tmpfs, which a pod's Secrets are on",
-                            "use Linux 6.3 or newer for pods in user namespaces"));
+  const char* const end = text.data() + text.size();
+  const auto major = std::from_chars(text.data(), end, release.first);
+  if (major.ptr == end || std::from_chars(major.ptr + 1, end, release.second).ec != std::errc()) {
+    return report.Unknown("the kernel's release is no number: " + text);
   }
-  const std::string type = FileSystemOf(node, node.kubelet_directory);
-  if (type != "ext4" && type != "xfs" && type != "btrfs" && type != "tmpfs") {
-    findings.push_back(Unknown("whether volumes on " + (type.empty() ? "no file system" : type) +
-                                   " can be mapped into a user namespace is not known",
-                               "keep the kubelet's directory on ext4, xfs or btrfs"));
+  if (NumberIn(WordsOf(most + " -")[0]) == 0) {
+    return report.Fail("user.max_user_namespaces is 0: no pod in a user namespace starts",
+                       "sysctl user.max_user_namespaces=15000, and in /etc/sysctl.d");
   }
-  const auto handlers = node.runtime ? (*node.runtime)->RuntimeHandlers()
-                                     : Result<std::vector<RuntimeHandler>>(node.runtime.error());
-  if (!handlers) {
-    findings.push_back(Unknown(handlers.error()));
-  } else if (std::ranges::none_of(*handlers, &RuntimeHandler::user_namespaces)) {
-    findings.push_back(Warn("no handler of the runtime says that it can do user namespaces",
-                            "use containerd 2.0 or newer, with runc or crun that can; until then "
-                            "no pod in one starts"));
-  }
+  if (release >= kMapsTmpfs) return {};
+  return report.Warn(
+      "Linux " + WordsOf(text)[0] + " can't map IDs of tmpfs, which a pod's Secrets are on",
+      "use Linux 6.3 or newer for pods in user namespaces");
 }
 
-// Pods' mappings that a kubelet refuses at its start.
-void LookAtFiles(const Pool& found, const std::vector<PodIds>& pods, Findings& findings) {
+Result<void> LookAtHandlers(const Node& node, Report& report) {
+  const auto handlers = TRY(TRY(node.runtime)->RuntimeHandlers());
+  if (std::ranges::any_of(handlers, &RuntimeHandler::user_namespaces)) return {};
+  return report.Warn("no handler of the runtime says that it can do user namespaces",
+                     "use containerd 2.0 or newer, with runc or crun that can; until then no pod "
+                     "in one starts");
+}
+
+void LookAtVolumes(const Node& node, Report& report) {
+  const auto type = FileSystemOf(node, node.kubelet_directory);
+  if (type && std::ranges::count(kMappable, *type) != 0) return;
+  report.Unknown("whether volumes on " + type.value_or("no file system") +
+                     " can be mapped into a user namespace is not known",
+                 "keep the kubelet's directory on ext4, xfs or btrfs");
+}
+
+// The mappings of pods on disk, of which a kubelet refuses some at its start.
+Result<std::vector<PodIds>> PodsOnDisk(const Node& node, const IdPool& pool, Report& report) {
+  std::vector<PodIds> pods;
+  const std::string folder = node.kubelet_directory + "/pods";
+  if (!node.MayHave(folder)) return pods;
+  for (const std::string& uid : TRY(node.files.List(folder))) {
+    const std::string path = folder + "/" + uid + "/userns";
+    if (node.MayHave(path)) pods.push_back(IdsIn(uid, TRY(node.Read(path))));
+  }
   for (const PodIds& pod : pods) {
     std::string problem;
-    const Range range{{}, pod.first, pod.length};
     if (pod.length == 0) {
       problem = "can't be read";
-    } else if (pod.length != found.pool.ids_per_pod) {
+    } else if (pod.length != pool.ids_per_pod) {
       problem = "has " + std::to_string(pod.length) + " IDs, and idsPerPod is " +
-                std::to_string(found.pool.ids_per_pod);
-    } else if (!found.whole().Contains(range)) {
+                std::to_string(pool.ids_per_pod);
+    } else if (!WholeOf(pool).Contains({{}, pod.first, pod.length})) {
       problem = "begins at " + std::to_string(pod.first) + ", outside the pool";
     }
     if (problem.empty()) continue;
-    findings.push_back(
-        Fail("the mapping of pod " + pod.pod + " " + problem + ": the kubelet does not start again",
-             "delete this pod before the kubelet's next start, or put the pool back"));
-    return;
+    report.Fail(
+        "the mapping of pod " + pod.pod + " " + problem + ": the kubelet does not start again",
+        "delete this pod before the kubelet's next start, or put the pool back");
+    break;
   }
+  return pods;
 }
 
 // Processes with IDs of the pool that no pod, or more than one, was given.
-void LookAtProcesses(const Node& node, const Pool& found, const std::vector<PodIds>& in_files,
-                     Findings& findings) {
-  if (node.store.empty()) return;
+Result<void> LookAtProcesses(const Node& node, const IdPool& pool,
+                             const std::vector<PodIds>& in_files, Report& report) {
   const auto& facts = node.facts;
+  if (node.store.empty() || !facts) return {};  // waybill-store says why
   const auto self = IdsOf(node, "self");
-  if (!facts) return;  // waybill-store says why
   if (!self || self->size() != 2 || (*self)[0].first != 0 || (*self)[0].length < kHostIds - 1) {
-    findings.push_back(Unknown("this process sees other user IDs than the host's",
-                               "run it as root, in the host's user namespace"));
-    return;
+    return report.Unknown("this process sees other user IDs than the host's",
+                          "run it as root, in the host's user namespace");
   }
   std::vector<Range> given;
   for (const auto* const list : {&facts->host_ids, &in_files}) {
     for (const PodIds& pod : *list) {
-      const Range range{pod.pod, pod.first, pod.length};
-      const bool is_known = list == &in_files && std::ranges::any_of(given, [&](const Range& one) {
-                              return one.owner == pod.pod;
-                            });
-      if (!is_known && std::max(pod.first, pod.length) < kHostIds) given.push_back(range);
+      const bool is_known = list == &in_files && std::ranges::count(given, pod.pod, &Range::owner);
+      if (is_known || std::max(pod.first, pod.length) >= kHostIds) continue;
+      given.push_back({pod.pod, pod.first, pod.length});
     }
   }
-  const auto pids = node.files.List("/proc");
-  for (const std::string& pid : pids ? *pids : std::vector<std::string>()) {
+  for (const std::string& pid : TRY(node.files.List("/proc"))) {
     if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
     const auto ids = IdsOf(node, pid);
     if (!ids || ids == self) continue;
     std::string owner;
     for (const Range& one : *ids) {
-      if (!one.Overlaps(found.whole())) continue;
+      if (!one.Overlaps(WholeOf(pool))) continue;
       const auto its = std::ranges::find_if(given, [&](const Range& range) {
         return range.Contains(one) && (owner.empty() || range.owner == owner);
       });
@@ -286,56 +256,47 @@ void LookAtProcesses(const Node& node, const Pool& found, const std::vector<PodI
       // It may have ended meanwhile.
       if ((its != given.end() && is_its) || IdsOf(node, pid) != ids) continue;
       const std::string numbers = std::to_string(one.first) + "-" + std::to_string(one.end() - 1);
-      findings.push_back(Fail(
+      return report.Fail(
           is_its
               ? "process " + pid + " has host IDs " + numbers + ", which are not those of one pod"
               : "pod " + pod + "'s process " + pid + " has host IDs of pod " + owner,
           "waybill userns owner ID says whose they are, adopt says so of a lost pod's; delete "
-          "the pods that share them, and let no other user have IDs of the pool"));
-      return;
+          "the pods that share them, and let no other user have IDs of the pool");
     }
   }
+  return {};
 }
 
 }  // namespace
 
-Findings UsernsPoolCheck(const Node& node) {
-  Findings findings;
-  CanStart(node, findings);
-  const auto& version = node.version;
-  const auto pool = version ? PoolOf(node, version->minor) : version.error();
-  if (!pool && pool.error().code == ErrorCode::kInvalidArgument) {
-    const std::string& hint = pool.error().hint;
-    findings.push_back(Fail(pool.error().message,
-                            hint.empty() ? "correct /etc/subuid and /etc/subgid for the user "
-                                           "kubelet, or idsPerPod and maxPods of its configuration"
-                                         : hint));
-  } else if (!pool) {
-    findings.push_back(Unknown(pool.error()));
+Result<void> UsernsPoolCheck(const Node& node, Report& report) {
+  for (const auto look : {LookAtKernel, LookAtHandlers}) {
+    if (const auto looked = look(node, report); !looked) report.Unknown(looked.error());
   }
-  if (!pool) return findings;
-  for (const Range& other : pool->others) {
-    if (other.length == 0 || !other.Overlaps(pool->whole())) continue;
-    findings.push_back(Warn(
-        "host IDs " + std::to_string(other.first) + "-" + std::to_string(other.end() - 1) + " of " +
-            other.owner + " are in the kubelet's pool: a pod may share them with that user",
-        "give the user kubelet a range of its own in /etc/subuid and /etc/subgid"));
-    break;
+  LookAtVolumes(node, report);
+  const auto version = TRY(node.version);
+  const auto settings = TRY(node.settings);
+  const auto found = TRY(SubordinateOf(node));
+  const auto most = NumberIn(node.KubeletFlag("max-pods")).value_or(settings.max_pods);
+  const auto pool =
+      PoolOfSubordinateIds(found.ids, settings.ids_per_pod, most, PoolRulesOf(version.minor));
+  if (!pool) {
+    return report.Fail("such a kubelet does not start: " + pool.error().message, pool.error().hint);
   }
-  const std::string folder = node.kubelet_directory + "/pods";
-  const auto uids = node.files.List(folder);
-  if (!uids && uids.error().code != ErrorCode::kNotFound) findings.push_back(Unknown(uids.error()));
-  std::vector<PodIds> pods;
-  for (const std::string& uid : uids ? *uids : std::vector<std::string>()) {
-    const auto text = node.Read(folder + "/" + uid + "/userns");
-    if (text) pods.push_back(IdsIn(uid, *text));
+  const auto shared = std::ranges::find_if(found.others, [&](const Range& other) {
+    return other.length != 0 && other.Overlaps(WholeOf(*pool));
+  });
+  if (shared != found.others.end()) {
+    report.Warn("host IDs " + std::to_string(shared->first) + "-" +
+                    std::to_string(shared->end() - 1) + " of " + shared->owner +
+                    " are in the kubelet's pool: a pod may share them with that user",
+                "give the user kubelet a range of its own in /etc/subuid and /etc/subgid");
   }
-  LookAtFiles(*pool, pods, findings);
-  LookAtProcesses(node, *pool, pods, findings);
-  if (findings.empty() && !node.unseen.empty()) findings.push_back(Unknown(node.unseen));
-  if (!findings.empty()) return findings;
-  return {Ok("room for " + Count(internal::SlotsOf(pool->pool).count, "pod") + ", from ID " +
-             std::to_string(pool->pool.first_id))};
+  const auto pods = PodsOnDisk(node, *pool, report);
+  if (!pods) report.Unknown(pods.error());
+  TRY(LookAtProcesses(node, *pool, pods.value_or(std::vector<PodIds>()), report));
+  return report.Ok("room for " + Count(internal::SlotsOf(*pool).count, "pod") + ", from ID " +
+                   std::to_string(pool->first_id));
 }
 
 }  // namespace waybill::doctor

@@ -24,6 +24,7 @@ struct Row {
 };
 
 const std::string kConfig = "/var/lib/kubelet/config.yaml";
+const std::string kPolicy = "imagePullCredentialsVerificationPolicy";
 const std::string kGuard = "/var/lib/kubelet/image_manager/waybill-guard";
 const std::string kPulled = "/var/lib/kubelet/image_manager/pulled";
 const std::string kHosts = "/etc/containerd/certs.d/";
@@ -48,6 +49,11 @@ std::vector<Change> operator+(std::vector<Change> a, const std::vector<Change>& 
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
+std::vector<Change> Set(const std::string& where, const std::string& what = {}) {
+  return {{where, what}};
+}
+// Appended to the kubelet's configuration.
+std::vector<Change> Config(const std::string& lines) { return Set("+" + kConfig, lines); }
 const std::vector<Change> kRecord = Record("registry.example.com/team/app");
 const std::vector<Change> kCrio = {
     {"cri/version.json", R"({"runtimeName":"cri-o","runtimeVersion":"1.34.2"})"},
@@ -65,6 +71,15 @@ std::vector<Change> Version(const std::string& version) {
       {"options node", R"({"status":{"nodeInfo":{"kubeletVersion":")" + version +
                            R"("},"addresses":[{"type":"InternalIP","address":"10.0.17.4"}]}})"}};
 }
+// What a guard says of itself, and `more`.
+std::vector<Change> Status(const std::string& more, const std::string& store = "/var/lib/waybill") {
+  return {
+      {kGuard + "/status.json", R"({"version":"0.1.0","since":"2026-11-26T09:00:00Z","store":")" +
+                                    store + "\"," + more + "}"}};
+}
+const std::vector<Change> kElsewhere =
+    Status(R"("kubeletRanBefore":false)", "/srv/w") +
+    std::vector<Change>{{"-/var/lib/waybill"}, {"/srv/w/data.mdb"}};
 // A kubelet that is part of k3s.
 std::vector<Change> K3s(const std::string& drop_in) {
   return kNoKubelet +
@@ -87,531 +102,413 @@ std::vector<Change> Talos(const std::string& one, const std::string& other) {
 
 const std::vector<Row> kRows = {
     // --- kubelet-version ------------------------------------------------------------------------
-    {"kubelet-version", "ok", "v1.35.4+k3s1", {{"kubelet", "v1.35.4+k3s1"}}},
-    {"kubelet-version", "fail", "v1.32.9 verifies nothing", {{"kubelet", "v1.32.9"}}},
-    {"kubelet-version", "warn", "v1.39.0 is newer", {{"kubelet", "v1.39.0"}}},
+    {"kubelet-version", "ok", "v1.35.4+k3s1", Set("kubelet", "v1.35.4+k3s1")},
+    {"kubelet-version", "fail", "v1.32.9 verifies nothing", Set("kubelet", "v1.32.9")},
+    {"kubelet-version", "warn", "v1.39.0 is newer", Set("kubelet", "v1.39.0")},
     {"kubelet-version", "fail", "v1.31.1", Version("v1.31.1")},
-    {"kubelet-version",
-     "ok",
-     "v1.36.1",
-     {{"/usr/bin/kubelet", "ELF\npath\tx\nmod\tk8s.io/kubernetes\tv1.36.1\th1:\n"}}},
-    {"kubelet-version",
-     "ok",
-     "v1.35.2",
-     {{"/usr/bin/kubelet", "ELF\npath\tx\ndep\tk8s.io/kubernetes\tv1.35.2\th1:\n"}}},
-    // Across the end of what is read at once.
-    {"kubelet-version",
-     "ok",
-     "v1.36.7",
-     {{"/usr/bin/kubelet", std::string((1U << 20) - 4, 'x') + std::string("\0v1.36.7\0", 9)}}},
-    {"+kubelet-version",
-     "unknown",
-     "names several releases",
-     {{"/usr/bin/kubelet", std::string("\0v1.36.3\0v1.35.0\0", 17)}}},
+    {"kubelet-version", "ok", "v1.36.1",
+     Set("/usr/bin/kubelet", "ELF\npath\tx\nmod\tk8s.io/kubernetes\tv1.36.1\th1:\n")},
+    {"kubelet-version", "ok", "v1.35.2",
+     Set("/usr/bin/kubelet", "ELF\npath\tx\ndep\tk8s.io/kubernetes\tv1.35.2\th1:\n")},
+    {"+kubelet-version", "unknown", "names several releases",
+     Set("/usr/bin/kubelet", std::string("\0v1.36.3\0v1.35.0\0", 17))},
     // --- kubelet-gate ---------------------------------------------------------------------------
-    {"kubelet-gate", "fail", "is off by default in v1.34.2", {{"kubelet", "v1.34.2"}}},
-    {"kubelet-gate",
-     "ok",
-     "on by its command line",
-     {{"kubelet", "v1.33.5 --feature-gates=KubeletEnsureSecretPulledImages=true"}}},
-    {"kubelet-gate",
-     "fail",
-     "off by its configuration",
-     {{"+" + kConfig, "featureGates:\n  KubeletEnsureSecretPulledImages: false\n"}}},
-    {"kubelet-gate",
-     "fail",
-     "off by its command line",
-     {{"+" + kConfig, "featureGates:\n  KubeletEnsureSecretPulledImages: true\n"},
-      {"kubelet", "v1.36.3 --feature-gates=Other=true,KubeletEnsureSecretPulledImages=0"}}},
-    {"kubelet-gate",
-     "ok",
-     "on by its command line",
-     {{"kubelet",
-       "v1.36.3 --feature-gates KubeletEnsureSecretPulledImages=false "
-       "--feature-gates KubeletEnsureSecretPulledImages=true"}}},
-    {"kubelet-gate",
-     "fail",
-     "off by its configuration",
-     {{"/etc/kubelet.d/10-a/20.conf", "featureGates:\n  KubeletEnsureSecretPulledImages: false\n"},
-      {"/etc/kubelet.d/30.txt", "not: [yaml"},
-      {"kubelet", "v1.36.3 --config-dir=/etc/kubelet.d"}}},
-    // A null takes away what was said before it.
-    {"kubelet-gate",
-     "ok",
-     "on by default",
-     {{"/etc/kubelet.d/20.conf", "featureGates:\n  KubeletEnsureSecretPulledImages: false\n"},
-      {"/etc/kubelet.d/50.conf", "featureGates:\n  KubeletEnsureSecretPulledImages: null\n"},
-      {"kubelet", "v1.36.3 --config-dir=/etc/kubelet.d"}}},
-    {"kubelet-gate", "fail", "AllBeta", {{"+" + kConfig, "featureGates:\n  AllBeta: false\n"}}},
-    {"kubelet-gate",
-     "ok",
-     "AllAlpha",
-     {{"kubelet", "v1.34.2 --feature-gates=AllAlpha=true,RuntimeClassInImageCriApi=false"}}},
-    {"+kubelet-gate", "unknown", kConfig, {{"+" + kConfig, "featureGates: [\n"}}},
-    {"+kubelet-gate", "unknown", "is no KubeletConfiguration", {{kConfig, "---\n---\na: 1\n"}}},
-    {"+kubelet-gate", "unknown", "no kubelet runs", kNoKubelet},
-    {"+kubelet-gate", "unknown", "a key twice", {{"+" + kConfig, "a: 1\na: 2\n"}}},
-    {"kubelet-gate", "ok", "on", {{"+" + kConfig, "a: &r {cpu: 100m}\nb: *r\n---\nc: 1\n"}}},
-    {"+kubelet-gate", "unknown", "k3s hides",
-     K3s("") + std::vector<Change>{{"/proc/800/cmdline", "/usr/bin/k3s server"}}},
+    {"kubelet-gate", "fail", "is off by default in v1.34.2", Set("kubelet", "v1.34.2")},
+    {"kubelet-gate", "ok", "on by its command line",
+     Set("kubelet", "v1.33.5 --feature-gates=KubeletEnsureSecretPulledImages=true")},
+    {"kubelet-gate", "fail", "off by its configuration",
+     Config("featureGates:\n  KubeletEnsureSecretPulledImages: false\n")},
     {"kubelet-gate", "fail", "off by its command line",
-     K3s("") + std::vector<Change>{{"/etc/rancher/k3s/config.yaml",
-                                    "kubelet-arg:\n- feature-gates="
-                                    "KubeletEnsureSecretPulledImages=false\n"}}},
+     Config("featureGates:\n  KubeletEnsureSecretPulledImages: true\n") +
+         Set("kubelet", "v1.36.3 --feature-gates=Other=true,KubeletEnsureSecretPulledImages=0")},
+    {"kubelet-gate", "ok", "on by its command line",
+     Set("kubelet",
+         "v1.36.3 --feature-gates KubeletEnsureSecretPulledImages=false "
+         "--feature-gates KubeletEnsureSecretPulledImages=true")},
+    {"kubelet-gate", "fail", "off by its configuration",
+     Set("/etc/kubelet.d/10-a/20.conf",
+         "featureGates:\n  KubeletEnsureSecretPulledImages: false\n") +
+         Set("/etc/kubelet.d/30.txt", "not: [yaml") +
+         Set("kubelet", "v1.36.3 --config-dir=/etc/kubelet.d")},
+    // A null takes away what was said before it.
+    {"kubelet-gate", "ok", "on by default",
+     Set("/etc/kubelet.d/20.conf", "featureGates:\n  KubeletEnsureSecretPulledImages: false\n") +
+         Set("/etc/kubelet.d/50.conf", "featureGates:\n  KubeletEnsureSecretPulledImages: null\n") +
+         Set("kubelet", "v1.36.3 --config-dir=/etc/kubelet.d")},
+    {"kubelet-gate", "fail", "AllBeta", Config("featureGates:\n  AllBeta: false\n")},
+    {"kubelet-gate", "ok", "AllAlpha",
+     Set("kubelet", "v1.34.2 --feature-gates=AllAlpha=true,RuntimeClassInImageCriApi=false")},
+    {"+kubelet-gate", "unknown", kConfig, Config("featureGates: [\n")},
+    {"+kubelet-gate", "unknown", "is no KubeletConfiguration", Set(kConfig, "---\n---\na: 1\n")},
+    {"+kubelet-gate", "unknown", "no kubelet runs", kNoKubelet},
+    {"+kubelet-gate", "unknown", "a key twice", Config("a: 1\na: 2\n")},
+    {"kubelet-gate", "ok", "on", Config("a: &r {cpu: 100m}\nb: *r\n---\nc: 1\n")},
+    {"+kubelet-gate", "unknown", "k3s hides",
+     K3s("") + Set("/proc/800/cmdline", "/usr/bin/k3s server")},
+    {"kubelet-gate", "fail", "off by its command line",
+     K3s("") + Set("/etc/rancher/k3s/config.yaml",
+                   "kubelet-arg:\n- feature-gates="
+                   "KubeletEnsureSecretPulledImages=false\n")},
     {"kubelet-gate", "fail", "off by its command line",
      kNoKubelet + Version("v1.36.3") +
-         std::vector<Change>{
-             {"process 800", "/snap/microk8s/1/kubelite --kubelet-args-file=/args"},
-             {"/args", "--config=" + kConfig +
-                           "\n--feature-gates=KubeletEnsureSecretPulledImages=false\n"}}},
-    {"+kubelet-gate", "unknown", "edgecore",
-     kNoKubelet + std::vector<Change>{{"process 800", "/usr/bin/edgecore"}}},
+         Set("process 800", "/snap/microk8s/1/kubelite --kubelet-args-file=/args") +
+         Set("/args",
+             "--config=" + kConfig + "\n--feature-gates=KubeletEnsureSecretPulledImages=false\n")},
+    {"+kubelet-gate", "unknown", "edgecore", kNoKubelet + Set("process 800", "/usr/bin/edgecore")},
+    // What a kubelet does not take.
+    {"+kubelet-gate", "unknown", "featureGates",
+     Config("featureGates:\n  KubeletEnsureSecretPulledImages: \"false\"\n")},
+    {"+kubelet-gate", "unknown", "featureGates", Config("featureGates: [a]\n")},
+    // What is there and can't be read may say anything.
+    {"+kubelet-gate", "unknown", "leads to nothing",
+     K3s("") + Set("=/etc/rancher/k3s/config.yaml", "/nowhere")},
+    // Flags may be below the folder that a kubelet works in.
+    {"+kubelet-gate", "unknown", "in which folder",
+     Set("process 4242", "/usr/bin/kubelet --config=k.yaml")},
+    {"kubelet-gate", "fail", "off by its configuration",
+     Set("process 4242", "/usr/bin/kubelet --config=k.yaml") + Set("=/proc/4242/cwd", "/srv/k") +
+         Set("/srv/k/k.yaml", "featureGates:\n  KubeletEnsureSecretPulledImages: false\n")},
     // --- kubelet-policy -------------------------------------------------------------------------
-    {"kubelet-policy",
-     "fail",
-     "NeverVerify: the kubelet verifies nothing",
-     {{"+" + kConfig, "imagePullCredentialsVerificationPolicy: NeverVerify\n"}}},
+    {"kubelet-policy", "fail", "NeverVerify: the kubelet verifies nothing",
+     Config("imagePullCredentialsVerificationPolicy: NeverVerify\n")},
     {"kubelet-policy", "fail", "NeverVerify: the kubelet verifies nothing",
      K3s("imagePullCredentialsVerificationPolicy: NeverVerify\n")},
     {"kubelet-policy", "ok", "NeverVerifyPreloadedImages", K3s("")},
-    {"kubelet-policy",
-     "warn",
-     "all images of registry.example/* are open",
-     {{"+" + kConfig,
-       "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
-       "preloadedImagesVerificationAllowlist: [registry.example/*, registry.example/a/*]\n"}}},
-    {"kubelet-policy",
-     "fail",
-     "Sometimes is no policy",
-     {{"+" + kConfig, "imagePullCredentialsVerificationPolicy: Sometimes\n"}}},
-    {"kubelet-policy",
-     "fail",
-     "does not start",
-     {{"+" + kConfig,
-       "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
-       "preloadedImagesVerificationAllowlist: [\"*\"]\n"}}},
-    {"kubelet-policy",
-     "fail",
-     "does not start",
-     {{"+" + kConfig, "preloadedImagesVerificationAllowlist: [registry.example/a]\n"}}},
+    {"kubelet-policy", "warn", "all images of registry.example/* are open",
+     Config("imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+            "preloadedImagesVerificationAllowlist: [registry.example/*, registry.example/a/*]\n")},
+    {"kubelet-policy", "fail", "Sometimes is no policy",
+     Config("imagePullCredentialsVerificationPolicy: Sometimes\n")},
+    {"kubelet-policy", "fail", "does not start",
+     Config("imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+            "preloadedImagesVerificationAllowlist: [\"*\"]\n")},
+    {"kubelet-policy", "fail", "does not start",
+     Config("preloadedImagesVerificationAllowlist: [registry.example/a]\n")},
+    {"+kubelet-policy", "unknown", kPolicy, Config(kPolicy + ": [NeverVerify]\n")},
+    {"+kubelet-policy", "unknown", "the gate is off", kNoKubelet + Version("v1.34.2")},
     {"+kubelet-policy", "unknown", "no kubelet runs", kNoKubelet},
     // --- kubelet-directory ----------------------------------------------------------------------
-    {"+kubelet-directory",
-     "fail",
-     "keeps its files in /data/kubelet",
-     {{"/data/kubelet/x"},
-      {"kubelet", "v1.36.3 --root-dir=/data/kubelet"},
-      {"options kubelet-dir", "/var/lib/kubelet"}}},
+    {"+kubelet-directory", "fail", "keeps its files in /data/kubelet",
+     Set("/data/kubelet/x") + Set("kubelet", "v1.36.3 --root-dir=/data/kubelet") +
+         Set("options kubelet-dir", "/var/lib/kubelet")},
     {"+kubelet-directory", "unknown", "no kubelet runs", kNoKubelet},
     // Another node's, in a container.
-    {"kubelet-directory",
-     "ok",
-     "/var/lib/kubelet",
-     {{"process 33", "kubelet --root-dir=/x"}, {"/proc/33/status", "NSpid:\t33\t7\n"}}},
-    {"kubelet-directory",
-     "ok",
-     "/var/lib/kubelet",
-     {{"process 33", "kubelet --root-dir=/x"}, {"/proc/33/cgroup", "0::/kubepods/pod1/2\n"}}},
+    {"kubelet-directory", "ok", "/var/lib/kubelet",
+     Set("process 33", "kubelet --root-dir=/x") + Set("/proc/33/status", "NSpid:\t33\t7\n")},
+    {"kubelet-directory", "ok", "/var/lib/kubelet",
+     Set("process 33", "kubelet --root-dir=/x") + Set("/proc/33/cgroup", "0::/kubepods/pod1/2\n")},
     // --- kubelet-records ------------------------------------------------------------------------
-    {"kubelet-records", "fail", "keeps no records", {{"-" + kPulled}}},
-    {"+kubelet-records", "unknown", "there is no",
-     kNoKubelet + std::vector<Change>{{"-" + kPulled}}},
-    {"kubelet-records",
-     "warn",
-     "1 file of the kubelet's can't be read",
-     {{kPulled + "/sha256-0", "{"}}},
-    {"kubelet-records",
-     "warn",
-     "and an image came on",
-     {{"/var/lib/containerd/io.containerd.content.v1.content/blobs/sha256/0a"},
-      {"newer /var/lib/containerd/io.containerd.content.v1.content/blobs/sha256/0a", "300"}}},
-    {"kubelet-records",
-     "warn",
-     "RuntimeClassInImageCriApi is on",
-     {{"+" + kConfig, "featureGates:\n  RuntimeClassInImageCriApi: true\n"}}},
+    {"kubelet-records", "fail", "keeps no records", Set("-" + kPulled)},
+    {"kubelet-records", "ok", "1 record", {}},
+    {"+kubelet-records", "unknown", "1 record by its files", kNoKubelet},
+    {"+kubelet-records", "unknown", "there is no", kNoKubelet + Set("-" + kPulled)},
+    {"kubelet-records", "warn", "1 file of the kubelet's can't be read",
+     Set(kPulled + "/sha256-0", "{")},
+    {"kubelet-records", "warn", "and an image came on",
+     Set("/var/lib/containerd/io.containerd.content.v1.content/blobs/sha256/0a") +
+         Set("newer /var/lib/containerd/io.containerd.content.v1.content/blobs/sha256/0a", "300")},
+    {"kubelet-records", "warn", "RuntimeClassInImageCriApi is on",
+     Config("featureGates:\n  RuntimeClassInImageCriApi: true\n")},
     // --- runtime-version, runtime-image-refs, runtime-guest-pulls -------------------------------
     {"runtime-version", "ok", "containerd v2.4.2, handlers runc, second, 6 images, 1 pinned", {}},
-    {"+runtime-version",
-     "warn",
-     "docker 26.1.5 is not a runtime whose pulls are understood",
-     {{"cri/version.json", R"({"runtimeName":"docker","runtimeVersion":"26.1.5"})"}}},
-    {"+runtime-version", "unknown", "no runtime is asked", {{"options cri"}}},
+    {"+runtime-version", "warn", "docker 26.1.5 is not a runtime whose pulls are understood",
+     Set("cri/version.json", R"({"runtimeName":"docker","runtimeVersion":"26.1.5"})")},
+    {"+runtime-version", "unknown", "no runtime is asked", Set("options cri")},
     {"runtime-image-refs", "fail", "otherwise than 1 record",
      Record("registry.example.com/team/app", kHex)},
-    {"+runtime-image-refs", "unknown", "no runtime is asked", {{"options cri"}}},
-    {"runtime-guest-pulls",
-     "warn",
-     "images of handler kata-qemu-snp",
-     {{"/etc/containerd/config.toml",
-       "[plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.kata-qemu-snp]\n"
-       "runtime_type = \"io.containerd.kata-qemu-snp.v2\"\n"}}},
-    {"+runtime-guest-pulls",
-     "unknown",
-     "docker",
-     {{"cri/version.json", R"({"runtimeName":"docker","runtimeVersion":"26.1.5"})"}}},
+    {"runtime-image-refs", "ok", "image IDs with sha256:", {}},
+    {"+runtime-image-refs", "unknown", "no runtime is asked", Set("options cri")},
+    {"runtime-guest-pulls", "ok", "no handler", {}},
+    {"runtime-guest-pulls", "warn", "images of handler kata-qemu-snp",
+     Set("/etc/containerd/config.toml",
+         "[plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.kata-qemu-snp]\n"
+         "runtime_type = \"io.containerd.kata-qemu-snp.v2\"\n")},
+    {"+runtime-guest-pulls", "unknown", "docker",
+     Set("cri/version.json", R"({"runtimeName":"docker","runtimeVersion":"26.1.5"})")},
     // --- runtime-proxy --------------------------------------------------------------------------
-    {"runtime-proxy",
-     "warn",
-     "through the proxy http://proxy.example.com:3128",
-     {{"/proc/812/environ",
-       std::string("A=b\0HTTPS_PROXY=http://user:s3cret@proxy.example.com:3128/\0", 60)}}},
-    {"runtime-proxy", "unknown", "no process of the runtime is seen", {{"-/proc/812"}}},
-    {"runtime-proxy", "unknown", "environ", {{"-/proc/812/environ"}}},
+    {"runtime-proxy", "warn", "through the proxy http://proxy.example.com:3128",
+     Set("/proc/812/environ",
+         std::string("A=b\0HTTPS_PROXY=http://user:s3cret@proxy.example.com:3128/\0", 60))},
+    {"runtime-proxy", "unknown", "no process of the runtime is seen", Set("-/proc/812")},
+    {"runtime-proxy", "unknown", "environ", Set("-/proc/812/environ")},
     {"runtime-proxy", "warn", "proxy http://p:1",
-     K3s("") +
-         std::vector<Change>{{"-/proc/812"},
-                             {"process 801", "containerd"},
-                             {"/proc/801/environ", std::string("https_proxy=http://p:1\0", 23)}}},
+     K3s("") + Set("-/proc/812") + Set("process 801", "containerd") +
+         Set("/proc/801/environ", std::string("https_proxy=http://p:1\0", 23))},
     // A pod can have any name.
-    {"runtime-proxy",
-     "ok",
-     "no proxy",
-     {{"process 7", "/usr/bin/containerd"},
-      {"/proc/7/cgroup", "0::/kubepods.slice/kubepods-pod1.slice/cri-1.scope\n"},
-      {"/proc/7/environ", std::string("HTTP_PROXY=http://p:1\0", 22)}}},
+    {"runtime-proxy", "ok", "no proxy",
+     Set("process 7", "/usr/bin/containerd") +
+         Set("/proc/7/cgroup", "0::/kubepods.slice/kubepods-pod1.slice/cri-1.scope\n") +
+         Set("/proc/7/environ", std::string("HTTP_PROXY=http://p:1\0", 22))},
     // A limit: "With credentials of the node itself"
     // --- credentials-node -----------------------------------------------------------------------
     {"credentials-node", "ok", "none in", {}},
-    {"credentials-node",
-     "fail",
+    {"credentials-node", "fail",
      "from registry.example.com with credentials of its own "
      "(/var/lib/kubelet/config.json)",
-     {{"/var/lib/kubelet/config.json", kLogin}}},
-    {"credentials-node",
-     "fail",
-     "(/.dockercfg)",
-     {{"/.dockercfg", R"({"registry.example.com":{"auth":"cm9ib3Q6eA=="}})"}}},
-    {"credentials-node",
-     "fail",
-     "(/home/k/.docker/config.json)",
-     {{"/home/k/.docker/config.json", kLogin},
-      {"/proc/4242/environ", std::string("HOME=/home/k\0", 13)}}},
+     Set("/var/lib/kubelet/config.json", kLogin)},
+    {"credentials-node", "fail", "(/.dockercfg)",
+     Set("/.dockercfg", R"({"registry.example.com":{"auth":"cm9ib3Q6eA=="}})")},
+    {"credentials-node", "fail", "(/home/k/.docker/config.json)",
+     Set("/home/k/.docker/config.json", kLogin) +
+         Set("/proc/4242/environ", std::string("HOME=/home/k\0", 13))},
     // systemd gives a kubelet no home.
-    {"credentials-node", "ok", "none in", {{"/root/.docker/config.json", kLogin}}},
-    {"credentials-node",
-     "fail",
-     "(/root/.docker/config.json)",
-     {{"/root/.docker/config.json", kLogin}, {"-/proc/4242/environ"}}},
-    {"credentials-node", "unknown", "config.json: ", {{"/var/lib/kubelet/config.json", "{"}}},
-    {"credentials-node",
-     "ok",
-     "none in",
-     {{"/var/lib/kubelet/config.json",
-       R"({"auths":{"registry.example.com":{}},"credsStore":"desktop"})"}}},
-    {"credentials-node",
-     "fail",
+    {"credentials-node", "ok", "none in", Set("/root/.docker/config.json", kLogin)},
+    {"credentials-node", "fail", "(/root/.docker/config.json)",
+     Set("/root/.docker/config.json", kLogin) + Set("-/proc/4242/environ")},
+    {"credentials-node", "unknown", "config.json: ", Set("/var/lib/kubelet/config.json", "{")},
+    {"credentials-node", "ok", "none in",
+     Set("/var/lib/kubelet/config.json",
+         R"({"auths":{"registry.example.com":{}},"credsStore":"desktop"})")},
+    {"credentials-node", "fail",
      "from *.dkr.ecr.*.amazonaws.com with credentials of its own (the "
      "credential provider ecr of /etc/p.yaml)",
-     {{"kubelet", "v1.36.3 --image-credential-provider-config=/etc/p.yaml"},
-      {"/etc/p.yaml", "providers:\n- name: ecr\n  matchImages: ['*.dkr.ecr.*.amazonaws.com']\n"}}},
-    {"credentials-node",
-     "fail",
-     "credential provider b",
-     {{"kubelet", "v1.36.3 --image-credential-provider-config /etc/p"},
-      {"/etc/p/1.json",
-       R"({"providers":[{"name":"a","matchImages":["a.test"],"tokenAttributes":{)"
-       R"("requireServiceAccount":true}},{"name":"b","matchImages":["b.test"],"tokenAttributes":{)"
-       R"("requireServiceAccount":false}}]})"}}},
-    {"credentials-node",
-     "ok",
-     "none in",
-     {{"kubelet", "v1.36.3 --image-credential-provider-config=/etc/p.yaml"},
-      {"/etc/p.yaml",
-       "providers:\n- name: a\n  matchImages: [a.test]\n  tokenAttributes:\n"
-       "    requireServiceAccount: true\n"}}},
-    {"credentials-node",
-     "unknown",
-     "/etc/p.yaml",
-     {{"kubelet", "v1.36.3 --image-credential-provider-config=/etc/p.yaml"}}},
+     Set("kubelet", "v1.36.3 --image-credential-provider-config=/etc/p.yaml") +
+         Set("/etc/p.yaml",
+             "providers:\n- name: ecr\n  matchImages: ['*.dkr.ecr.*.amazonaws.com']\n")},
+    {"credentials-node", "fail", "credential provider b",
+     Set("kubelet", "v1.36.3 --image-credential-provider-config /etc/p") +
+         Set("/etc/p/1.json",
+             R"({"providers":[{"name":"a","matchImages":["a.test"],"tokenAttributes":{)"
+             R"("requireServiceAccount":true}},{"name":"b","matchImages":["b.test"],"tokenAttributes":{)"
+             R"("requireServiceAccount":false}}]})")},
+    {"credentials-node", "ok", "none in",
+     Set("kubelet", "v1.36.3 --image-credential-provider-config=/etc/p.yaml") +
+         Set("/etc/p.yaml",
+             "providers:\n- name: a\n  matchImages: [a.test]\n  tokenAttributes:\n"
+             "    requireServiceAccount: true\n")},
+    {"credentials-node", "unknown", "/etc/p.yaml",
+     Set("kubelet", "v1.36.3 --image-credential-provider-config=/etc/p.yaml")},
+    {"credentials-node", "unknown", "leads to nothing",
+     K3s("") + Set("=/var/lib/rancher/credentialprovider/config.yaml", "/nowhere")},
+    {"credentials-node", "fail", "(/srv/k/config.json)",
+     Set("=/proc/4242/cwd", "/srv/k") + Set("/srv/k/config.json", kLogin)},
     {"+credentials-node", "unknown", "no kubelet runs", kNoKubelet},
-    {"credentials-node",
-     "fail",
+    {"credentials-node", "fail",
      "registry.example.com with credentials of its own (/etc/containerd/"
      "config.toml, line 2)",
-     {{"/etc/containerd/config.toml",
-       "version = 3\n[plugins.\"io.containerd.cri.v1.images\".registry.configs."
-       "\"registry.example.com\".auth]\nusername = \"robot\"\npassword = \"x\"\n"}}},
-    {"credentials-node",
-     "fail",
-     "from https://registry.example.com with",
-     {{"/etc/containerd/config.toml",
-       "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry.auths."
-       "\"https://registry.example.com\"]\nauth = \"x\"\n"}}},
-    {"credentials-node",
-     "fail",
-     "what containerd says of itself",
-     {{"cri/version.json", R"({"runtimeName":"containerd","runtimeVersion":"v1.7.27"})"},
-      {"cri/info.json",
-       R"({"runtimeHandlers":[{"name":"a","features":{"user_namespaces":true}}],"config":{"registry":)"
-       R"({"configs":{"r.test":{"auth":{"username":"a","password":"x"}}}}}})"}}},
-    {"credentials-node",
-     "unknown",
+     Set("/etc/containerd/config.toml",
+         "version = 3\n[plugins.\"io.containerd.cri.v1.images\".registry.configs."
+         "\"registry.example.com\".auth]\nusername = \"robot\"\npassword = \"x\"\n")},
+    {"credentials-node", "fail", "from https://registry.example.com with",
+     Set("/etc/containerd/config.toml",
+         "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".registry.auths."
+         "\"https://registry.example.com\"]\nauth = \"x\"\n")},
+    {"credentials-node", "fail", "what containerd says of itself",
+     Set("cri/version.json", R"({"runtimeName":"containerd","runtimeVersion":"v1.7.27"})") +
+         Set("cri/info.json",
+             R"({"runtimeHandlers":[{"name":"a","features":{"user_namespaces":true}}],"config":{"registry":)"
+             R"({"configs":{"r.test":{"auth":{"username":"a","password":"x"}}}}}})")},
+    {"credentials-node", "unknown",
      "credentials.toml may have credentials of the node's for r.test",
-     {{kHosts + "r.test/credentials.toml", "auth = \"x\"\n"}}},
-    {"credentials-node",
-     "fail",
+     Set(kHosts + "r.test/credentials.toml", "auth = \"x\"\n")},
+    {"credentials-node", "fail",
      "from 127.0.0.1:5000 with credentials of its own (" + kHosts +
          "127.0.0.1_5000_/hosts.toml, line 1)",
-     {{kHosts + "127.0.0.1_5000_/hosts.toml", "[header]\nAuthorization = \"Basic eDp5\"\n"}}},
+     Set(kHosts + "127.0.0.1_5000_/hosts.toml", "[header]\nAuthorization = \"Basic eDp5\"\n")},
     {"credentials-node", "fail", "(/var/lib/x.json)",
-     kCrio + std::vector<Change>{{"/etc/crio/crio.conf.d/1.conf",
-                                  "[crio.image]\nglobal_auth_file = \"/var/lib/x.json\"\n"},
-                                 {"/var/lib/x.json", kLogin}}},
+     kCrio +
+         Set("/etc/crio/crio.conf.d/1.conf",
+             "[crio.image]\nglobal_auth_file = \"/var/lib/x.json\"\n") +
+         Set("/var/lib/x.json", kLogin)},
     {"credentials-node", "fail", "(/etc/crio/auth/ns-1.json)",
-     kCrio + std::vector<Change>{{"/etc/crio/auth/ns-1.json", kLogin}}},
+     kCrio + Set("/etc/crio/auth/ns-1.json", kLogin)},
     {"credentials-node", "fail", "(/run/containers/0/auth.json)",
-     kCrio + std::vector<Change>{{"/run/containers/0/auth.json", kLogin}}},
+     kCrio + Set("/run/containers/0/auth.json", kLogin)},
     {"credentials-node", "unknown", "auth.json may have credentials of the node's for any registry",
-     kCrio + std::vector<Change>{{"/run/containers/0/auth.json", R"({"credsStore":"x"})"}}},
+     kCrio + Set("/run/containers/0/auth.json", R"({"credsStore":"x"})")},
     {"credentials-node", "warn", "every pod may use images of registry.example.com/team/app",
      kRecord + Record("registry.example.com/team/app", "sha256:y", true)},
     // --- credentials-mirrors --------------------------------------------------------------------
-    {"credentials-mirrors", "ok", "no other host serves images of registry.example.com", kRecord},
+    {"credentials-mirrors", "ok", "no other host serves images of 127.0.0.1:5000, registry.example",
+     kRecord},
     {"credentials-mirrors", "fail",
      "images of registry.example.com may come from 127.0.0.1:30020 (" + kHosts +
          "_default/hosts.toml, line 2): it is on this node",
-     kRecord + std::vector<Change>{{kHosts + "_default/hosts.toml",
-                                    "\n[host.\"http://127.0.0.1:30020\"]\n"}}},
+     kRecord + Set(kHosts + "_default/hosts.toml", "\n[host.\"http://127.0.0.1:30020\"]\n")},
     {"credentials-mirrors", "fail", "the runtime shows it a header with credentials",
-     kRecord +
-         std::vector<Change>{
-             {kHosts + "registry.example.com/hosts.toml",
-              "[host.\"https://m.example.com\".header]\nAuthorization = \"Basic eDp5\"\n"}}},
+     kRecord + Set(kHosts + "registry.example.com/hosts.toml",
+                   "[host.\"https://m.example.com\".header]\nAuthorization = \"Basic eDp5\"\n")},
     {"credentials-mirrors", "warn", "nothing says whether it asks pods for credentials",
-     kRecord + std::vector<Change>{{kHosts + "registry.example.com/hosts.toml",
-                                    "[host.\"https://m.example.com\"]\n"}}},
+     kRecord +
+         Set(kHosts + "registry.example.com/hosts.toml", "[host.\"https://m.example.com\"]\n")},
     {"credentials-mirrors", "ok", "",
      Record("other.example.com/app") +
-         std::vector<Change>{
-             {kHosts + "registry.example.com/hosts.toml", "[host.\"https://m.example.com\"]\n"}}},
+         Set(kHosts + "registry.example.com/hosts.toml", "[host.\"https://m.example.com\"]\n")},
     // Digests alone come from it.
     {"credentials-mirrors", "warn", "m.example.com",
-     kRecord +
-         std::vector<Change>{{kHosts + "_default/hosts.toml",
-                              "[host.\"https://m.example.com\"]\ncapabilities = [\"pull\"]\n"}}},
-    {"credentials-mirrors",
-     "warn",
-     "images of registry.example.com may come from m.test",
-     {{"/var/lib/kubelet/image_manager/pulling/sha256-0",
-       R"({"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
-       R"("image":"registry.example.com/team/app:1"})"},
-      {kHosts + "registry.example.com/hosts.toml", "server = \"m.test\"\n"}}},
-    // Without records the images on the node count.
-    {"credentials-mirrors",
-     "warn",
-     "images of 127.0.0.1:5000 may come from m.test",
-     {{kHosts + "127.0.0.1_5000_/hosts.toml", "server = \"m.test\"\n"}}},
-    {"+credentials-mirrors",
-     "unknown",
-     kHosts + "_default/hosts.toml: line 1",
-     {{kHosts + "_default/hosts.toml", "server = \n"}}},
-    {"+credentials-mirrors",
-     "warn",
-     "may come from mirror.example.net",
-     {{kHosts + "_default/hosts.toml",
-       "server = \"*\"\n[host.\"https://mirror.example.net:443/v2\"]\n"}}},
+     kRecord + Set(kHosts + "_default/hosts.toml",
+                   "[host.\"https://m.example.com\"]\ncapabilities = [\"pull\"]\n")},
+    {"credentials-mirrors", "warn", "images of registry.example.com may come from m.test",
+     Set("/var/lib/kubelet/image_manager/pulling/sha256-0",
+         R"({"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
+         R"("image":"registry.example.com/team/app:1"})") +
+         Set(kHosts + "registry.example.com/hosts.toml", "server = \"m.test\"\n")},
+    // The images on the node count, whatever records name.
+    {"credentials-mirrors", "warn", "images of 127.0.0.1:5000 may come from m.test",
+     kRecord + Set(kHosts + "127.0.0.1_5000_/hosts.toml", "server = \"m.test\"\n")},
+    {"credentials-mirrors", "warn", "images of 127.0.0.1:5000 may come from m.test",
+     Set(kHosts + "127.0.0.1_5000_/hosts.toml", "server = \"m.test\"\n")},
+    {"+credentials-mirrors", "unknown", kHosts + "_default/hosts.toml: line 1",
+     Set(kHosts + "_default/hosts.toml", "server = \n")},
+    {"+credentials-mirrors", "warn", "may come from mirror.example.net",
+     Set(kHosts + "_default/hosts.toml",
+         "server = \"*\"\n[host.\"https://mirror.example.net:443/v2\"]\n")},
     {"credentials-mirrors", "warn", "is not asked by HTTPS",
-     kRecord + std::vector<Change>{{kHosts + "registry.example.com/hosts.toml",
-                                    "server = \"http://registry.example.com\"\n"}}},
+     kRecord + Set(kHosts + "registry.example.com/hosts.toml",
+                   "server = \"http://registry.example.com\"\n")},
     {"credentials-mirrors", "warn", "is not asked by HTTPS",
-     kRecord +
-         std::vector<Change>{{kHosts + "registry.example.com/hosts.toml",
-                              "[host.\"https://registry.example.com\"]\nskip_verify = true\n"}}},
+     kRecord + Set(kHosts + "registry.example.com/hosts.toml",
+                   "[host.\"https://registry.example.com\"]\nskip_verify = true\n")},
     {"credentials-mirrors", "warn", "others can answer for it",
      kCrio + kRecord +
-         std::vector<Change>{{"/etc/containers/registries.conf.d/50-mirror.conf",
-                              "[[registry]]\nlocation = \"registry.example.com\"\n"
-                              "[[registry.mirror]]\nlocation = \"m.example.com\"\n"
-                              "insecure = true\n"}}},
+         Set("/etc/containers/registries.conf.d/50-mirror.conf",
+             "[[registry]]\nlocation = \"registry.example.com\"\n"
+             "[[registry.mirror]]\nlocation = \"m.example.com\"\n"
+             "insecure = true\n")},
     {"+credentials-mirrors", "unknown", "the flag --registries-conf",
-     kCrio + std::vector<Change>{{"process 813", "/usr/bin/crio --registries-conf=/opt/r.conf"}}},
+     kCrio + Set("process 813", "/usr/bin/crio --registries-conf=/opt/r.conf")},
     {"credentials-mirrors", "warn", "short names are looked for at quay.io",
-     kCrio +
-         std::vector<Change>{{"/etc/containers/registries.conf",
-                              "unqualified-search-registries = [\"docker.io\", \"quay.io\"]\n"}}},
+     kCrio + Set("/etc/containers/registries.conf",
+                 "unqualified-search-registries = [\"docker.io\", \"quay.io\"]\n")},
     {"credentials-mirrors", "fail", "127.0.0.1:5000 (/hosts/_default", Talos("91", "92") + kRecord},
     {"credentials-mirrors", "fail", "127.0.0.1:5000 (/hosts/_default", Talos("92", "91") + kRecord},
-    {"+credentials-mirrors",
-     "unknown",
-     "several processes are called containerd",
-     {{"process 90", "/bin/containerd"}}},
+    {"+credentials-mirrors", "unknown", "several processes are called containerd",
+     Set("process 90", "/bin/containerd")},
     // --- userns-pool ----------------------------------------------------------------------------
     {"userns-pool", "ok", "room for 110 pods, from ID 65536", {}},
-    {"userns-pool",
-     "fail",
-     "max_user_namespaces is 0",
-     {{"/proc/sys/user/max_user_namespaces", "0\n"}}},
-    {"userns-pool", "unknown", "max_user_namespaces", {{"-/proc/sys/user/max_user_namespaces"}}},
-    {"userns-pool",
-     "warn",
-     "Linux 6.1.0-40-amd64 can't map",
-     {{"/proc/sys/kernel/osrelease", "6.1.0-40-amd64\n"}}},
-    {"userns-pool", "fail", "such a kubelet does not start", {{"-/usr/bin/getsubids"}}},
-    {"+userns-pool", "ok", "room for",
-     Version("v1.38.0") + std::vector<Change>{{"-/usr/bin/getsubids"}}},
-    {"userns-pool", "fail", "250", {{"+" + kConfig, "maxPods: 250\n"}}},
-    {"userns-pool", "fail", "300", {{"kubelet", "v1.36.3 --max-pods=300"}}},
-    {"userns-pool", "fail", "mismatch", {{"/etc/subgid", "kubelet:131072:7208960\n"}}},
-    {"userns-pool",
-     "unknown",
-     "asked of a service",
-     {{"/etc/nsswitch.conf", "passwd: files\nsubid: sss\n"}}},
+    {"userns-pool", "fail", "max_user_namespaces is 0",
+     Set("/proc/sys/user/max_user_namespaces", "0\n")},
+    {"userns-pool", "unknown", "max_user_namespaces", Set("-/proc/sys/user/max_user_namespaces")},
+    {"userns-pool", "warn", "Linux 6.1.0-40-amd64 can't map",
+     Set("/proc/sys/kernel/osrelease", "6.1.0-40-amd64\n")},
+    {"userns-pool", "fail", "such a kubelet does not start", Set("-/usr/bin/getsubids")},
+    {"+userns-pool", "ok", "room for", Version("v1.38.0") + Set("-/usr/bin/getsubids")},
+    {"userns-pool", "fail", "250", Config("maxPods: 250\n")},
+    {"userns-pool", "fail", "300", Set("kubelet", "v1.36.3 --max-pods=300")},
+    {"userns-pool", "fail", "mismatch", Set("/etc/subgid", "kubelet:131072:7208960\n")},
+    {"userns-pool", "unknown", "asked of a service",
+     Set("/etc/nsswitch.conf", "passwd: files\nsubid: sss\n")},
     {"userns-pool", "fail", "", SubIds("kubelet:65536:7208960 \n")},
     {"userns-pool", "fail", "", SubIds("kubelet:65536:7208960\r\n")},
     {"userns-pool", "fail", "", SubIds("kubelet:65536\n")},
     {"userns-pool", "ok", "", SubIds("999:65536:7208960\n")},
     {"userns-pool", "ok", "", SubIds("# kubelet\nkubelet:0x10000:7208960:more\n")},
+    {"userns-pool", "unknown", "leads to nothing", Set("=/etc/subuid", "/nowhere")},
     {"userns-pool", "fail", "only one line", SubIds("kubelet:65536:65536\nkubelet:131072:65536\n")},
     {"userns-pool", "warn", "host IDs 100000-165535 of ubuntu are in the kubelet's pool",
      SubIds("kubelet:65536:7208960\nubuntu:100000:65536\n")},
     {"userns-pool", "warn", "host IDs 100000-165535 of ubuntu",
-     SubIds("ubuntu:100000:65536\n") + std::vector<Change>{{"/etc/passwd", "root:x:0:0::/:/b\n"}}},
-    {"+userns-pool", "fail", "reaches 4294967295",
+     SubIds("ubuntu:100000:65536\n") + Set("/etc/passwd", "root:x:0:0::/:/b\n")},
+    {"+userns-pool", "fail", "ends past the last mappable ID",
      Version("v1.38.0") + SubIds("kubelet:65536:4294901760\n")},
     {"userns-pool", "fail", "pod b7c1 begins at 131072, outside the pool",
      SubIds("kubelet:196608:7208960\n")},
     {"userns-pool", "fail", "has 65536 IDs, and idsPerPod is 131072",
      SubIds("kubelet:131072:7208960\n") +
-         std::vector<Change>{
-             {"+" + kConfig, "userNamespaces:\n  idsPerPod: 131072\nmaxPods: 50\n"}}},
-    {"userns-pool",
-     "warn",
-     "no handler of the runtime",
-     {{"cri/info.json", R"({"runtimeHandlers":[{"name":"runc"}]})"},
-      {"/etc/containerd/config.toml"}}},
+         Config("userNamespaces:\n  idsPerPod: 131072\nmaxPods: 50\n")},
+    {"userns-pool", "unknown", "pods/c3/userns",
+     Set("=/var/lib/kubelet/pods/c3/userns", "/nowhere")},
+    {"userns-pool", "warn", "no handler of the runtime",
+     Set("cri/info.json", R"({"runtimeHandlers":[{"name":"runc"}]})") +
+         Set("/etc/containerd/config.toml")},
     {"+userns-pool", "unknown", "whether volumes on f2fs can be mapped", Mount("f2fs")},
-    {"userns-pool", "ok", "", {{"gave a", "131072 65536"}, {"ids 9", "0 131072 65536\n"}}},
-    {"userns-pool", "ok", "", {{"ids 9", "0 131072 1\n"}}},  // by a file alone, and a part
-    {"userns-pool", "ok", "", {{"ids 9", "0 1000 1\n"}}},    // outside the pool
-    {"userns-pool",
-     "fail",
-     "process 9 has host IDs 655360-720895, which are not those of one pod",
-     {{"gave a", "131072 65536"}, {"ids 9", "0 655360 65536\n"}}},
-    {"userns-pool",
-     "fail",
-     "process 9 has host IDs 131072-262143",
-     {{"gave a", "131072 65536"}, {"gave b", "196608 65536"}, {"ids 9", "0 131072 131072\n"}}},
-    {"userns-pool",
-     "fail",
-     "process 9 has host IDs 196608-262143",
-     {{"gave a", "131072 65536"},
-      {"gave b", "196608 65536"},
-      {"ids 9", "0 131072 65536\n"},
-      {"/proc/9/gid_map", "0 196608 65536\n"}}},
-    {"userns-pool",
-     "fail",
-     "pod b's process 9 has host IDs of pod a",
-     {{"gave a", "131072 65536"},
-      {"ids 9", "0 131072 65536\n"},
-      {"/proc/9/cgroup", "0::/kubepods/burstable/podb/0123\n"}}},
-    {"userns-pool",
-     "ok",
-     "",
-     {{"gave a-1", "131072 65536"},
-      {"ids 9", "0 131072 65536\n"},
-      {"/proc/9/cgroup", "0::/kubepods.slice/kubepods-poda_1.slice/cri-containerd-1.scope\n"}}},
-    {"userns-pool",
-     "unknown",
-     "sees other user IDs than the host's",
-     {{"ids self", "0 131072 65536\n"}}},
+    {"userns-pool", "ok", "", Set("gave a", "131072 65536") + Set("ids 9", "0 131072 65536\n")},
+    {"userns-pool", "ok", "", Set("ids 9", "0 131072 1\n")},  // by a file alone, and a part
+    {"userns-pool", "ok", "", Set("ids 9", "0 1000 1\n")},    // outside the pool
+    {"userns-pool", "fail", "process 9 has host IDs 655360-720895, which are not those of one pod",
+     Set("gave a", "131072 65536") + Set("ids 9", "0 655360 65536\n")},
+    {"userns-pool", "fail", "process 9 has host IDs 131072-262143",
+     Set("gave a", "131072 65536") + Set("gave b", "196608 65536") +
+         Set("ids 9", "0 131072 131072\n")},
+    {"userns-pool", "fail", "process 9 has host IDs 196608-262143",
+     Set("gave a", "131072 65536") + Set("gave b", "196608 65536") +
+         Set("ids 9", "0 131072 65536\n") + Set("/proc/9/gid_map", "0 196608 65536\n")},
+    {"userns-pool", "fail", "pod b's process 9 has host IDs of pod a",
+     Set("gave a", "131072 65536") + Set("ids 9", "0 131072 65536\n") +
+         Set("/proc/9/cgroup", "0::/kubepods/burstable/podb/0123\n")},
+    {"userns-pool", "ok", "",
+     Set("gave a-1", "131072 65536") + Set("ids 9", "0 131072 65536\n") +
+         Set("/proc/9/cgroup",
+             "0::/kubepods.slice/kubepods-poda_1.slice/cri-containerd-1.scope\n")},
+    {"userns-pool", "unknown", "sees other user IDs than the host's",
+     Set("ids self", "0 131072 65536\n")},
     // --- waybill-store --------------------------------------------------------------------------
     {"waybill-store", "ok", "/var/lib/waybill, schema", {}},
-    {"+waybill-store", "warn", "no store", {{"-/var/lib/waybill"}, {"-" + kGuard}}},
-    {"waybill-store", "fail", "page 7", {{"store error", "page 7 is damaged"}}},
-    {"waybill-store", "unknown", "busy", {{"store owned", "busy"}}},
-    {"waybill-store", "warn", "the store was lost", {{"store distrusts", "the store was lost"}}},
-    {"waybill-store", "warn", "lost with it", {{"store witness"}}},
-    {"waybill-store", "warn", "/mnt/old", {{"store copy", "/mnt/old"}}},
-    {"+waybill-store",
-     "warn",
-     "a former store left its witness",
-     {{"-/var/lib/waybill"}, {"-" + kGuard}, {kGuard + "/witness"}}},
-    {"+waybill-store",
-     "warn",
-     "waybill was used on /var/lib/kubelet",
-     {{"-/var/lib/waybill"}, {"-" + kGuard}, {"used"}}},
-    {"waybill-store",
-     "warn",
-     "knows no image since",
-     {{"/var/lib/waybill/backup/v7-00000000000000000012-1767225600.mdb"},
-      {"newer /var/lib/waybill/backup/v7-00000000000000000012-1767225600.mdb", "-40"}}},
+    {"+waybill-store", "warn", "no store", Set("-/var/lib/waybill") + Set("-" + kGuard)},
+    // The guard's, in another place.
+    {"waybill-store", "ok", "/srv/w, schema", kElsewhere},
+    {"waybill-store", "fail", "page 7", kElsewhere + Set("store error", "page 7 is damaged")},
+    {"waybill-store", "unknown", "busy", kElsewhere + Set("store owned", "busy")},
+    {"waybill-store", "fail", "page 7", Set("store error", "page 7 is damaged")},
+    {"waybill-store", "unknown", "busy", Set("store owned", "busy")},
+    {"waybill-store", "unknown", "leads to nothing", Set("=/var/lib/waybill/data.mdb", "/nowhere")},
+    {"waybill-store", "warn", "the store was lost", Set("store distrusts", "the store was lost")},
+    {"waybill-store", "warn", "lost with it", Set("store witness")},
+    {"waybill-store", "warn", "/mnt/old", Set("store copy", "/mnt/old")},
+    {"+waybill-store", "warn", "a former store left its witness",
+     Set("-/var/lib/waybill") + Set("-" + kGuard) + Set(kGuard + "/witness")},
+    {"+waybill-store", "warn", "waybill was used on /var/lib/kubelet",
+     Set("-/var/lib/waybill") + Set("-" + kGuard) + Set("used")},
+    {"waybill-store", "warn", "knows no image since",
+     Set("/var/lib/waybill/backup/v7-00000000000000000012-1767225600.mdb") +
+         Set("newer /var/lib/waybill/backup/v7-00000000000000000012-1767225600.mdb", "-40")},
     // --- waybill-guard --------------------------------------------------------------------------
     {"waybill-guard", "ok", "runs since 2026-11-26", {}},
-    {"waybill-guard", "warn", "no guard runs", {{"unlock " + kGuard + "/lock"}}},
-    {"waybill-guard",
-     "warn",
-     "it came after the kubelet",
-     {{kGuard + "/status.json", R"({"kubeletRanBefore":true,"version":"0.1.0"})"}}},
-    {"waybill-guard", "unknown", "its status can't be read", {{kGuard + "/status.json", "{"}}},
-    {"waybill-guard",
-     "fail",
-     "it protects nothing: others may write",
-     {{kGuard + "/status.json", R"({"notProtected":"others may write"})"}}},
-    {"waybill-guard",
-     "warn",
-     "it can't ask the runtime: gone",
-     {{kGuard + "/status.json", R"({"runtimeError":"gone"})"}}},
-    {"waybill-guard",
-     "fail",
-     "beside a kubelet that has waybill inside",
-     {{"/var/lib/kubelet/waybill/owner.lock"}, {"lock /var/lib/kubelet/waybill/owner.lock"}}},
-    {"waybill-guard",
-     "ok",
-     "none is needed",
-     {{"/var/lib/kubelet/waybill/owner.lock"},
-      {"lock /var/lib/kubelet/waybill/owner.lock"},
-      {"unlock " + kGuard + "/lock"}}},
-    {"waybill-guard",
-     "fail",
-     "/data/kubelet and /var/lib/kubelet share one store",
-     {{"process 5555", "kubelet --root-dir=/data/kubelet"},
-      {"/data/kubelet/image_manager/waybill-guard/status.json",
-       R"({"store":"/var/lib/waybill"})"}}},
-    {"waybill-guard",
-     "fail",
-     "has its store in /var/lib/waybill",
-     {{"/srv/waybill/data.mdb"}, {"options store", "/srv/waybill"}}},
-    {"waybill-guard",
-     "warn",
-     "the guard that runs is 0.0.9",
-     {{kGuard + "/status.json", R"({"version":"0.0.9","since":"2026"})"}}},
-    {"waybill-guard",
-     "warn",
-     "is 0.2.0, this command 0.1.0",
-     {{"/usr/lib/x86_64-linux-gnu/libwaybill.so.0.2.0"}}},
-    {"waybill-guard",
-     "ok",
-     "runs",
-     {{"/usr/lib/x86_64-linux-gnu/libwaybill.so.0.2.0"},
-      {"/usr/lib/x86_64-linux-gnu/libwaybill.so.0.1.0"}}},
+    {"waybill-guard", "warn", "no guard runs", Set("unlock " + kGuard + "/lock")},
+    {"waybill-guard", "warn", "it came after the kubelet", Status(R"("kubeletRanBefore":true)")},
+    {"waybill-guard", "unknown", "its status can't be read", Set(kGuard + "/status.json", "{")},
+    {"waybill-guard", "unknown", "its status can't be read", Set(kGuard + "/status.json", "{}")},
+    {"waybill-guard", "unknown", "whether it came after the kubelet", Status(R"("x":1)")},
+    {"waybill-guard", "fail", "it protects nothing: others may write",
+     Status(R"("notProtected":"others may write")")},
+    {"waybill-guard", "warn", "it can't ask the runtime: gone",
+     Status(R"("kubeletRanBefore":false,"runtimeError":"gone")")},
+    {"waybill-guard", "fail", "beside a kubelet that has waybill inside",
+     Set("/var/lib/kubelet/waybill/owner.lock") + Set("lock /var/lib/kubelet/waybill/owner.lock")},
+    {"waybill-guard", "ok", "none is needed",
+     Set("/var/lib/kubelet/waybill/owner.lock") + Set("lock /var/lib/kubelet/waybill/owner.lock") +
+         Set("unlock " + kGuard + "/lock")},
+    {"waybill-guard", "fail", "/data/kubelet and /var/lib/kubelet share one store",
+     Set("process 5555", "kubelet --root-dir=/data/kubelet") +
+         Set("/data/kubelet/image_manager/waybill-guard/status.json",
+             R"({"store":"/var/lib/waybill","version":"0.1.0","since":"2026-11-26T09:00:00Z"})")},
+    {"waybill-guard", "fail", "has its store in /var/lib/waybill",
+     Set("/srv/waybill/data.mdb") + Set("options store", "/srv/waybill")},
+    {"waybill-guard", "warn", "the guard that runs is 0.0.9",
+     Set(kGuard + "/status.json", R"({"store":"/var/lib/waybill","version":"0.0.9",)"
+                                  R"("since":"2026","kubeletRanBefore":false})")},
+    {"waybill-guard", "warn", "is 0.2.0, this command 0.1.0",
+     Set("/usr/lib/x86_64-linux-gnu/libwaybill.so.0.2.0")},
+    {"waybill-guard", "ok", "runs",
+     Set("/usr/lib/x86_64-linux-gnu/libwaybill.so.0.2.0") +
+         Set("/usr/lib/x86_64-linux-gnu/libwaybill.so.0.1.0")},
     // --- disk-file-system, disk-space -----------------------------------------------------------
     {"disk-file-system", "ok", "xfs", {}},
-    {"disk-file-system", "warn", "/var/lib/waybill, is in memory",
+    {"disk-file-system", "warn", "/var/lib/waybill, is on tmpfs, in memory",
      Mount("tmpfs", "/var/lib/waybill")},
     {"disk-file-system", "warn", "SIGBUS", Mount("zfs", "/var/lib/waybill")},
     {"disk-file-system", "warn", "SIGBUS", Mount("btrfs")},
     {"disk-file-system", "fail", "is on nfs4", Mount("nfs4", "/var/lib/waybill")},
     {"disk-file-system", "fail", "is on fuse.sshfs", Mount("fuse.sshfs", "/var/lib/waybill")},
     {"disk-file-system", "fail", "is on virtiofs", Mount("virtiofs", "/var/lib/waybill")},
+    // Where a link leads, and a mount with a blank in its name.
+    {"disk-file-system", "fail", "/var/lib/waybill, is on nfs4",
+     Mount("nfs4", "/data") + Set("-/var/lib/waybill") + Set("/data/w/data.mdb") +
+         Set("=/var/lib/waybill", "/data/w")},
+    {"disk-file-system", "fail", "is on nfs4",
+     Mount("nfs4", "/my\\040disk") + Set("-/var/lib/waybill") + Set("/my disk/w/data.mdb") +
+         Set("=/var/lib/waybill", "/my disk/w")},
     {"disk-file-system", "unknown", "f2fs, on which waybill was never tried",
      Mount("f2fs", "/var/lib/waybill")},
-    {"+disk-file-system", "unknown", "cannot read /var/lib/kubelet", {{"-/var/lib/kubelet"}}},
-    {"disk-space", "fail", "the disk of /var/lib/waybill is full", {{"free /var/lib/waybill"}}},
-    {"disk-space", "warn", "50 MiB are free", {{"free", "50"}}},
-    {"+disk-space", "unknown", "", {{"options store", "/srv"}, {"/srv"}, {"-/var/lib/kubelet"}}},
-    {"disk-space",
-     "warn",
-     "as many images at a time",
-     {{"+" + kConfig, "serializeImagePulls: false\n"}}},
-    {"disk-space",
-     "ok",
-     "free",
-     {{"+" + kConfig, "serializeImagePulls: false\nmaxParallelImagePulls: 4\n"}}},
-    {"disk-space",
-     "fail",
-     "such a kubelet does not start",
-     {{"+" + kConfig, "maxParallelImagePulls: 4\n"},
-      {"kubelet", "v1.36.3 --serialize-image-pulls"}}},
+    {"+disk-file-system", "unknown", "cannot read /var/lib/kubelet", Set("-/var/lib/kubelet")},
+    {"disk-space", "fail", "the disk of /var/lib/waybill is full", Set("free /var/lib/waybill")},
+    {"disk-space", "warn", "50 MiB are free", Set("free", "50")},
+    {"+disk-space", "unknown", "",
+     Set("options store", "/srv") + Set("/srv") + Set("-/var/lib/kubelet")},
+    {"disk-space", "warn", "as many images at a time", Config("serializeImagePulls: false\n")},
+    {"disk-space", "ok", "free", Config("serializeImagePulls: false\nmaxParallelImagePulls: 4\n")},
+    {"disk-space", "fail", "such a kubelet does not start",
+     Config("maxParallelImagePulls: 4\n") + Set("kubelet", "v1.36.3 --serialize-image-pulls")},
 };
 
 // Nodes as distributions make them, out of the files that they publish, with waybill beside.
@@ -645,20 +542,20 @@ const std::vector<Distribution> kDistributions = {
                     "version = 3\n[grpc]\naddress = \"/run/k3s/containerd/containerd.sock\"\n" +
                         kImages + "config_path = \"" + kRancher + "k3s/certs.d\"\n",
                     "/run/k3s/containerd/containerd.sock") +
-         std::vector<Change>{{kRancher + "k3s/certs.d/docker.io/hosts.toml",
-                              "server = \"https://docker.io\"\n"
-                              "[host.\"https://registry-1.docker.io\"]\n"
-                              "capabilities = [\"pull\", \"resolve\"]\n"}}},
+         Set(kRancher + "k3s/certs.d/docker.io/hosts.toml",
+             "server = \"https://docker.io\"\n"
+             "[host.\"https://registry-1.docker.io\"]\n"
+             "capabilities = [\"pull\", \"resolve\"]\n")},
     {"RKE2", "https://github.com/rancher/rke2/blob/master/pkg/podexecutor/staticpod.go", "",
      Containerd("containerd -c " + kRancher +
                     "rke2/agent/etc/containerd/config.toml -a "
                     "/run/k3s/containerd/containerd.sock",
                 kRancher + "rke2/agent/etc/containerd/config.toml", "version = 3\n",
                 "/run/k3s/containerd/containerd.sock") +
-         std::vector<Change>{{"process 4242", kRancher + "rke2/data/v1/bin/kubelet --config-dir=" +
-                                                  kRancher + "rke2/agent/etc/kubelet.conf.d"},
-                             {kRancher + "rke2/agent/etc/kubelet.conf.d/00-rke2-defaults.conf",
-                              "kind: KubeletConfiguration\n"}}},
+         Set("process 4242", kRancher + "rke2/data/v1/bin/kubelet --config-dir=" + kRancher +
+                                 "rke2/agent/etc/kubelet.conf.d") +
+         Set(kRancher + "rke2/agent/etc/kubelet.conf.d/00-rke2-defaults.conf",
+             "kind: KubeletConfiguration\n")},
     {"EKS, Amazon Linux 2023",
      "https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/containerd/"
      "config2.template.toml",
@@ -667,14 +564,13 @@ const std::vector<Distribution> kDistributions = {
                 "version = 3\n[grpc]\naddress = \"/run/containerd/containerd.sock\"\n" + kImages +
                     "config_path = \"/etc/containerd/certs.d:/etc/docker/certs.d\"\n",
                 "/run/containerd/containerd.sock") +
-         std::vector<Change>{
-             {"process 4242",
-              "/usr/bin/kubelet --config=" + kConfig +
-                  " --image-credential-provider-config=/etc/eks/image-credential-provider/"
-                  "config.json"},
-             {"/etc/eks/image-credential-provider/config.json",
-              R"({"kind":"CredentialProviderConfig","providers":[{"name":"ecr-credential-provider",)"
-              R"("matchImages":["*.dkr.ecr.*.amazonaws.com"]}]})"}}},
+         Set("process 4242",
+             "/usr/bin/kubelet --config=" + kConfig +
+                 " --image-credential-provider-config=/etc/eks/image-credential-provider/"
+                 "config.json") +
+         Set("/etc/eks/image-credential-provider/config.json",
+             R"({"kind":"CredentialProviderConfig","providers":[{"name":"ecr-credential-provider",)"
+             R"("matchImages":["*.dkr.ecr.*.amazonaws.com"]}]})")},
     {"Bottlerocket",
      "https://github.com/bottlerocket-os/bottlerocket-core-kit/blob/develop/packages/"
      "containerd-2.1/"
@@ -685,25 +581,23 @@ const std::vector<Distribution> kDistributions = {
                     "config_path = \"/etc/containerd/certs.d\"\n",
                 "/run/containerd/containerd.sock")},
     {"Talos", "https://github.com/siderolabs/talos/blob/main/hack/cri-containerd.toml", "",
-     Talos("91", "92") +
-         std::vector<Change>{{"-/hosts"},
-                             {"/etc/cri/containerd.toml",
-                              "version = 3\nimports = [\"/etc/cri/conf.d/cri.toml\"]\n"},
-                             {"/etc/cri/conf.d/cri.toml",
-                              "version = 3\n[plugins.\"io.containerd.cri.v1.images\"]\n"
-                              "use_local_image_pull = true\n" +
-                                  kImages + "config_path = \"/etc/cri/conf.d/hosts\"\n"}}},
+     Talos("91", "92") + Set("-/hosts") +
+         Set("/etc/cri/containerd.toml",
+             "version = 3\nimports = [\"/etc/cri/conf.d/cri.toml\"]\n") +
+         Set("/etc/cri/conf.d/cri.toml",
+             "version = 3\n[plugins.\"io.containerd.cri.v1.images\"]\n"
+             "use_local_image_pull = true\n" +
+                 kImages + "config_path = \"/etc/cri/conf.d/hosts\"\n")},
     {"OpenShift",
      "https://github.com/openshift/machine-config-operator/blob/main/templates/master/"
      "01-master-container-runtime/_base/files/crio.yaml",
      "fail credentials-node",
      kCrio +
-         std::vector<Change>{
-             {"/etc/crio/crio.conf.d/00-default",
-              "[crio.runtime]\ndefault_runtime = \"crun\"\n[crio.runtime.runtimes.crun]\n"
-              "runtime_root = \"/run/crun\"\n[crio.image]\n"
-              "global_auth_file = \"/var/lib/kubelet/config.json\"\n"},
-             {"/var/lib/kubelet/config.json", kLogin}}},
+         Set("/etc/crio/crio.conf.d/00-default",
+             "[crio.runtime]\ndefault_runtime = \"crun\"\n[crio.runtime.runtimes.crun]\n"
+             "runtime_root = \"/run/crun\"\n[crio.image]\n"
+             "global_auth_file = \"/var/lib/kubelet/config.json\"\n") +
+         Set("/var/lib/kubelet/config.json", kLogin)},
     {"MicroK8s",
      "https://github.com/canonical/microk8s/tree/master/microk8s-resources/default-args", "",
      kNoKubelet + Version("v1.36.1") +
@@ -715,15 +609,14 @@ const std::vector<Distribution> kDistributions = {
                     "config_path = \"" +
                         kSnap + "current/args/certs.d\"\n",
                     kSnap + "common/run/containerd.sock") +
-         std::vector<Change>{
-             {"process 800",
-              "/snap/microk8s/1/kubelite --kubelet-args-file=" + kSnap + "current/args/kubelet"},
-             {kSnap + "current/args/kubelet",
-              "--anonymous-auth=false\n--container-runtime-endpoint=" + kSnap +
-                  "common/run/containerd.sock\n"},
-             {kSnap + "current/args/certs.d/localhost__32000/hosts.toml",
-              "server = \"http://localhost:32000\"\n[host.\"http://localhost:32000\"]\n"
-              "capabilities = [\"pull\", \"resolve\"]\n"}}},
+         Set("process 800",
+             "/snap/microk8s/1/kubelite --kubelet-args-file=" + kSnap + "current/args/kubelet") +
+         Set(kSnap + "current/args/kubelet",
+             "--anonymous-auth=false\n--container-runtime-endpoint=" + kSnap +
+                 "common/run/containerd.sock\n") +
+         Set(kSnap + "current/args/certs.d/localhost__32000/hosts.toml",
+             "server = \"http://localhost:32000\"\n[host.\"http://localhost:32000\"]\n"
+             "capabilities = [\"pull\", \"resolve\"]\n")},
 };
 
 // A mirror at `host` of the registry, on a node at 10.0.17.4 and fd00::5.
@@ -786,7 +679,15 @@ BOOST_AUTO_TEST_CASE(each_distribution) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_check_has_a_row_that_fails_and_one_that_is_unknown) {
+BOOST_AUTO_TEST_CASE(a_release_across_the_end_of_what_is_read_at_once) {
+  for (int offset = -10; offset <= 3; ++offset) {
+    const std::string before(static_cast<std::size_t>((1 << 20) + offset), 'x');
+    const RecordedNode node({{"/usr/bin/kubelet", before + std::string("\0v1.36.7\0", 9)}});
+    BOOST_TEST(node.Examine().front().seen == "v1.36.7", offset);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_check_has_a_row_that_fails_one_that_is_unknown_and_one_that_is_ok) {
   std::map<std::string, std::set<std::string>> verdicts;
   for (const Row& row : kRows) {
     verdicts[row.check.substr(row.check.starts_with('+') ? 1 : 0)].insert(row.verdict);
@@ -796,6 +697,7 @@ BOOST_AUTO_TEST_CASE(each_check_has_a_row_that_fails_and_one_that_is_unknown) {
     BOOST_TEST((verdicts[check.name].contains("fail") || verdicts[check.name].contains("warn")),
                check.name);
     BOOST_TEST(verdicts[check.name].contains("unknown"), check.name);
+    BOOST_TEST(verdicts[check.name].contains("ok"), check.name);
   }
 }
 
@@ -807,14 +709,14 @@ BOOST_AUTO_TEST_CASE(the_first_line) {
   BOOST_TEST(healthy.size() == 16U);
   BOOST_TEST((doctor::ProtectionBy(healthy) == Protection::kYes));
   for (const doctor::Check& check : doctor::Checks()) {
-    const auto of = [&](doctor::Finding finding) {
-      finding.check = check.name;
-      return doctor::ProtectionBy({finding});
+    const auto of = [&](doctor::Verdict verdict) {
+      return doctor::ProtectionBy({{.check = check.name, .verdict = verdict}});
     };
     const bool concerns = check.concerns_access;
-    BOOST_TEST((of(doctor::Fail("", "")) == (concerns ? Protection::kNo : Protection::kYes)));
-    BOOST_TEST((of(doctor::Unknown("")) == (concerns ? Protection::kNotKnown : Protection::kYes)));
-    BOOST_TEST((of(doctor::Warn("", "")) == Protection::kYes));
+    using enum doctor::Verdict;
+    BOOST_TEST((of(kFail) == (concerns ? Protection::kNo : Protection::kYes)));
+    BOOST_TEST((of(kUnknown) == (concerns ? Protection::kNotKnown : Protection::kYes)));
+    BOOST_TEST((of(kWarn) == Protection::kYes));
   }
   const auto by = [](const std::vector<Change>& changes) {
     return doctor::SentenceOf(doctor::ProtectionBy(RecordedNode(changes).Examine()));
@@ -822,7 +724,7 @@ BOOST_AUTO_TEST_CASE(the_first_line) {
   const std::string_view until = doctor::SentenceOf(Protection::kUntilLoss);
   BOOST_TEST(by({{"-/var/lib/waybill"}, {"-" + kGuard}}) == until);
   BOOST_TEST(by({{"unlock " + kGuard + "/lock"}}) == until);
-  BOOST_TEST(by({{kGuard + "/status.json", R"({"kubeletRanBefore":true})"}}) == until);
+  BOOST_TEST(by(Status(R"("kubeletRanBefore":true)")) == until);
   BOOST_TEST(by(kNoKubelet) == doctor::SentenceOf(Protection::kNotKnown));
   BOOST_TEST(by({{"-/proc/812"}}) == doctor::SentenceOf(Protection::kYes));
   BOOST_TEST(by({{"kubelet", "v1.34.2"}, {"-/proc/4242/environ"}}) ==
