@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "runtime/cri/endpoint.h"
-#include "runtime/cri/grpc_call.h"
 #include "store/base/caught.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
@@ -45,7 +44,8 @@ Error Failed(const std::string& runtime, const GrpcStatus& status, const GrpcCal
   }
 }
 
-// `take` says whether it wants more; false: the call ends well.
+}  // namespace
+
 Result<void> Ask(const ClientOptions& whom, GrpcCall call) {
   const auto path = TRY(SocketPath(whom.endpoint));
   const std::string runtime = "the container runtime at " + path;
@@ -67,8 +67,6 @@ Result<void> Ask(const ClientOptions& whom, GrpcCall call) {
   return Failed(runtime, *status, call);
 }
 
-}  // namespace
-
 Result<std::string> Call(const ClientOptions& whom, const std::string& method,
                          const std::string& request, std::size_t most) {
   return internal::Guarded([&]() -> Result<std::string> {
@@ -84,31 +82,6 @@ Result<std::string> Call(const ClientOptions& whom, const std::string& method,
                  "the container runtime at " + whom.endpoint + " failed at " + method +
                      (answer ? ": there are two answers" : ": there is no answer"),
                  "look at the runtime's log, and try again"};
-  });
-}
-
-Result<void> ListOfContainerd(const ClientOptions& whom, const std::string& service,
-                              std::size_t most,
-                              const std::function<Result<void>(const std::string&)>& take) {
-  return internal::Guarded([&]() -> Result<void> {
-    Result<void> taken;
-    std::size_t bytes = 0;
-    const auto take_all = [&](const std::string& message) {
-      bytes += message.size();
-      taken = bytes <= most
-                  ? take(message)
-                  : Error{ErrorCode::kLimitExceeded,
-                          "the container runtime at " + whom.endpoint + " answers " + service +
-                              "/List with more than " + std::to_string(most) + " bytes",
-                          "remove images that nobody needs"};
-      return taken.has_value();
-    };
-    // A request without fields asks for a list of everything.
-    TRY(Ask(whom, {.method = "/" + service + "/List",
-                   .containerd_namespace = "k8s.io",
-                   .most = most,
-                   .take = take_all}));
-    return taken;
   });
 }
 

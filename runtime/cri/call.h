@@ -4,9 +4,9 @@
 #define WAYBILL_RUNTIME_CRI_CALL_H_
 
 #include <cstddef>
-#include <functional>
 #include <string>
 
+#include "runtime/cri/grpc_call.h"
 #include "runtime/cri/runtime_client.h"
 #include "waybill/result.h"
 
@@ -16,12 +16,8 @@ namespace waybill::cri {
 Result<std::string> Call(const ClientOptions& whom, const std::string& method,
                          const std::string& request, std::size_t most);
 
-// Calls `service`/List of containerd's, which answers with one message or with many, in the
-// kubelet's namespace. `take` gets the bytes of each message; all together have at most `most`. If
-// it returns an error, the call ends with that.
-Result<void> ListOfContainerd(const ClientOptions& whom, const std::string& service,
-                              std::size_t most,
-                              const std::function<Result<void>(const std::string&)>& take);
+// Makes a call, each message of whose answer goes to its `take`. False of that ends it well.
+Result<void> Ask(const ClientOptions& whom, GrpcCall call);
 
 }  // namespace waybill::cri
 

@@ -77,33 +77,38 @@ std::optional<std::int64_t> StartOf(const std::string& stat) {
   return ticks < 0 || fields.fail() ? std::nullopt : std::optional(ticks);
 }
 
-// Calls SERVICE/List; `read` gets each message in field 1 of the answers, and says whether it is
-// what containerd says. `most`: so many of them may come.
+// Calls SERVICE/List in the kubelet's namespace, for everything; it answers with one message or
+// with many. `read` gets each message in field 1 of them, and says whether it is what containerd
+// says. So many bytes and messages may come.
 template <typename Read>
-Result<void> List(const ClientOptions& options, std::string_view service, std::size_t most_bytes,
-                  std::size_t most, const Read& read) {
+Result<void> List(const ClientOptions& options, const std::string& service, std::size_t bytes,
+                  std::size_t messages, const Read& read) {
   Reading reading{.fields = kMaxFields};
-  const auto take = [&](const std::string& answer) -> Result<void> {
+  const auto take = [&](const std::string& answer) {
+    reading.is_too_much = answer.size() > bytes;
+    if (reading.is_too_much) return false;
+    bytes -= answer.size();
     Message(answer, reading).Each(1, [&](const Message& message) {
-      reading.is_too_much = reading.is_too_much || most == 0;
+      reading.is_too_much = reading.is_too_much || messages == 0;
       if (!reading.is_sound || reading.is_too_much) return;
-      --most;
+      --messages;
       if (!read(message)) reading.is_sound = false;
     });
-    if (reading.is_too_much) {
-      return Error{
-          ErrorCode::kLimitExceeded,
-          "containerd at " + options.endpoint + " answers " + std::string(service) +
-              "/List with too much",
-          "remove images that nobody needs, and look for a client that leaves leases behind"};
-    }
-    if (reading.is_sound) return {};
-    return Error{ErrorCode::kInvalidArgument,
-                 "the container runtime at " + options.endpoint + " answers " +
-                     std::string(service) + "/List with what containerd does not say",
-                 "check that containerd serves the endpoint"};
+    return reading.is_sound && !reading.is_too_much;
   };
-  return ListOfContainerd(options, std::string(service), most_bytes, take);
+  TRY(Ask(options, {.method = "/" + service + "/List",
+                    .containerd_namespace = "k8s.io",
+                    .most = bytes,
+                    .take = take}));
+  const std::string whose = "containerd at " + options.endpoint + " answers " + service + "/List ";
+  if (reading.is_too_much) {
+    return Error{
+        ErrorCode::kLimitExceeded, whose + "with too much",
+        "remove images that nobody needs, and look for a client that leaves leases behind"};
+  }
+  if (reading.is_sound) return {};
+  return Error{ErrorCode::kInvalidArgument, whose + "with what containerd does not say",
+               "check that containerd serves the endpoint"};
 }
 
 // What counts of a blob.
