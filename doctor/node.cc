@@ -324,6 +324,7 @@ class Finder {
                       "name the kubelet's own config.yaml, or the directory of its --config-dir");
     }
     const std::string usual = node_.kubelet_directory + "/config.yaml";
+    flags_ = node_.told;
     if (!paths.empty()) {
       node_.told = {};
     } else if (node_.has_kubelet) {
@@ -399,7 +400,13 @@ class Finder {
     }
     node_.guard_runs = node_.IsLocked(folder + "/lock");
     node_.guard = node_.StatusOfGuard(folder);
-    node_.is_inside = node_.IsLocked(kubelet + "/" + kStoreInside + "/owner.lock");
+    // A guard's store may be in the very place of that of a kubelet with waybill inside.
+    const std::string inside = kubelet + "/" + kStoreInside;
+    node_.is_inside = node_.IsLocked(inside + "/owner.lock");
+    if (node_.guard_runs.value_or(false) && node_.guard &&
+        node_.IsSame(node_.guard->store, inside)) {
+      node_.is_inside = false;
+    }
   }
 
   Result<void> FindStore() {
@@ -533,7 +540,7 @@ class Finder {
   void FindCredentials() {
     NodeCredentials& found = node_.credentials;
     const Process* const kubelet = node_.kubelet();
-    if (!node_.told) found.problems.push_back(node_.told.error().message);
+    if (!flags_) found.problems.push_back(flags_.error().message);
     // All that a kubelet may read, not the first alone. systemd gives it no home.
     const std::string pid = kubelet == nullptr ? "none" : kubelet->pid;
     std::string home = node_.MayHave("/proc/" + pid + "/environ") ? "" : "/root";
@@ -589,6 +596,8 @@ class Finder {
   Node& node_;
   const internal::RootedFiles& files_;
   const NodeOptions& options_;
+  // As Node::told, also where the caller named the configuration: providers are named by a flag.
+  Result<void> flags_ = {};
   std::string runtime_pid_ = {};  // empty: not known
   std::string status_ = {};       // what the runtime says of itself; empty: it does not
 };
@@ -626,6 +635,12 @@ Result<bool> Node::IsLocked(const std::string& path) const {
   if (!real && real.error().code == ErrorCode::kNotFound) return false;
   if (!real) return real.error();
   return kernel.is_locked(*real);
+}
+
+bool Node::IsSame(const std::string& a, const std::string& b) const {
+  const auto one = files.Resolve(a);
+  const auto other = files.Resolve(b);
+  return a == b || (one && other && internal::IsSameFile(*one, *other));
 }
 
 Result<GuardStatus> Node::StatusOfGuard(const std::string& folder) const {

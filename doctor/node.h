@@ -172,6 +172,8 @@ struct Node {
   Result<bool> IsLocked(const std::string& path) const;
   // kNotFound: there never was a guard of that kubelet's directory.
   Result<GuardStatus> StatusOfGuard(const std::string& folder) const;
+  // Whether both lead to one file.
+  bool IsSame(const std::string& a, const std::string& b) const;
 
   NodeOptions options;
   Kernel kernel;

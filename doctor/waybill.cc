@@ -21,12 +21,6 @@ constexpr const char* kLibraryFolders[] = {"/usr/lib", "/usr/lib/x86_64-linux-gn
                                            "/usr/lib/aarch64-linux-gnu", "/usr/local/lib"};
 constexpr std::string_view kLibrary = "libwaybill.so.";
 
-bool IsSame(const Node& node, const std::string& a, const std::string& b) {
-  const auto one = node.files.Resolve(a);
-  const auto other = node.files.Resolve(b);
-  return a == b || (one && other && internal::IsSameFile(*one, *other));
-}
-
 // What a store that is gone left in the kubelet's directory.
 void LookForFormerStore(const Node& node, Report& report) {
   const std::string& kubelet = node.kubelet_directory;
@@ -87,7 +81,7 @@ std::set<std::string> OwnersOf(const Node& node, const std::string& store) {
   for (const Process& kubelet : node.kubelets) {
     const std::string directory = kubelet.RootDirectory();
     const auto its = node.StatusOfGuard(directory + "/image_manager/waybill-guard");
-    if (its && IsSame(node, its->store, store)) owners.insert(directory);
+    if (its && node.IsSame(its->store, store)) owners.insert(directory);
   }
   return owners;
 }
@@ -152,8 +146,7 @@ Result<void> WaybillGuardCheck(const Node& node, Report& report) {
   if (!guard) {
     return report.Unknown("a guard runs, and its status can't be read: " + guard.error().message);
   }
-  if (!node.store.empty() && node.MayHave(guard->store) &&
-      !IsSame(node, guard->store, node.store)) {
+  if (!node.store.empty() && node.MayHave(guard->store) && !node.IsSame(guard->store, node.store)) {
     return report.Fail(
         "the guard that runs has its store in " + guard->store + ", not in " + node.store,
         "name the same store in /etc/waybill/config.toml");

@@ -242,6 +242,8 @@ const std::vector<Row> kRows = {
     // A limit: "With credentials of the node itself"
     // --- credentials-node -----------------------------------------------------------------------
     {"credentials-node", "ok", "none in", {}},
+    {"+credentials-node", "unknown", "no kubelet runs",
+     kNoKubelet + Set("options kubelet-config", kConfig)},
     {"credentials-node", "fail",
      "from registry.example.com with credentials of its own "
      "(/var/lib/kubelet/config.json)",
@@ -456,6 +458,11 @@ const std::vector<Row> kRows = {
     {"waybill-guard", "ok", "runs since 2026-11-26", {}},
     {"waybill-guard", "warn", "no guard runs", Set("unlock " + kGuard + "/lock")},
     {"waybill-guard", "warn", "it came after the kubelet", Status(R"("kubeletRanBefore":true)")},
+    // Its store is where that of a kubelet with waybill inside would be.
+    {"waybill-guard", "ok", "runs since",
+     Status(R"("kubeletRanBefore":false)", "/var/lib/kubelet/waybill") +
+         Set("/var/lib/kubelet/waybill/data.mdb") + Set("/var/lib/kubelet/waybill/owner.lock") +
+         Set("lock /var/lib/kubelet/waybill/owner.lock") + Set("-/var/lib/waybill")},
     {"waybill-guard", "unknown", "its status can't be read", Set(kGuard + "/status.json", "{")},
     {"waybill-guard", "unknown", "its status can't be read", Set(kGuard + "/status.json", "{}")},
     {"waybill-guard", "unknown", "whether it came after the kubelet", Status(R"("x":1)")},
