@@ -1,13 +1,11 @@
 #include "migrations/kubelet_files/userns_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -87,14 +85,11 @@ std::string ProblemOf(const Mappings& read) {
 
 // --- The directory of the pods -------------------------------------------------------------------
 
-struct CloseDir {
-  void operator()(DIR* dir) const { closedir(dir); }
-};
-
-Result<Fd> OpenPods(const std::filesystem::path& path) {
+// The directory itself, if nobody can put another in its place.
+Result<std::filesystem::path> FindPods(const std::filesystem::path& path) {
   const KubeletPlace place = TRY(FindPlace(path));
-  if (place.link.empty()) return OpenDirectory(path);
-  if (place.unsafe.empty() && place.wide.empty()) return OpenDirectory(place.path);
+  if (place.link.empty()) return path;
+  if (place.unsafe.empty() && place.wide.empty()) return place.path;
   const std::string why =
       place.unsafe.empty() ? path.string() + " is a symlink, and " + place.wide : place.unsafe;
   return Error{ErrorCode::kUnsafePath, why + "; no ID mapping was read", "name the real directory"};
@@ -102,31 +97,10 @@ Result<Fd> OpenPods(const std::filesystem::path& path) {
 
 // A kubelet follows symlinks. We don't, but must not miss a pod behind one. An entry that can't be
 // examined may be a pod, unless it is gone.
-bool MayBePod(const Fd& pods, const dirent& entry) {
-  if (entry.d_type == DT_DIR) return true;
-  if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return false;
+bool MayBePod(const Fd& pods, const std::string& name) {
   struct stat st {};
-  if (fstatat(pods.get(), entry.d_name, &st, 0) != 0) return errno != ENOENT && errno != ELOOP;
+  if (fstatat(pods.get(), name.c_str(), &st, 0) != 0) return errno != ENOENT && errno != ELOOP;
   return S_ISDIR(st.st_mode);
-}
-
-Result<std::vector<std::string>> ListPods(const Fd& pods, const std::filesystem::path& path) {
-  const int own = openat(pods.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (own < 0) return SystemError(errno, "list", path);
-  const std::unique_ptr<DIR, CloseDir> dir(fdopendir(own));
-  if (dir == nullptr) {
-    const Error error = SystemError(errno, "list", path);
-    close(own);
-    return error;
-  }
-  std::vector<std::string> names;
-  for (errno = 0; const dirent* entry = readdir(dir.get()); errno = 0) {
-    std::string name = entry->d_name;
-    if (name != "." && name != ".." && MayBePod(pods, *entry)) names.push_back(std::move(name));
-  }
-  if (errno != 0) return SystemError(errno, "list", path);
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 struct Content {
@@ -236,9 +210,12 @@ Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& g
   const std::filesystem::path path = WithoutTrailingSlashes(given);
   std::vector<UsernsFile> files;
   if (!TRY(Exists(path))) return files;
-  const auto pods = TRY(OpenPods(path));
-  auto names = TRY(ListPods(pods, path));
+  const std::filesystem::path itself = TRY(FindPods(path));
+  const auto pods = TRY(OpenDirectory(itself));
+  auto names = TRY(ListDirectory(itself));
+  std::ranges::sort(names);
   for (std::string& pod_uid : names) {
+    if (!MayBePod(pods, pod_uid)) continue;
     auto content = ReadUserns(pods, pod_uid);
     if (!content) continue;
     if (content->error_number) {
