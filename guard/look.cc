@@ -95,7 +95,7 @@ bool IsLaterFormat(Fields fields, const std::string& version) {
 void Judge(KubeletFolder folder, const FileName& name, std::uint64_t seed,
            const std::string& content, SeenFile& seen) {
   const internal::KubeletFile judged = internal::JudgeKubeletFile(folder, name, content);
-  if (judged.identity) seen.digest = judged.identity->content;
+  if (judged.identity) seen.digest = *judged.identity;
   if (judged.is_own) seen.form = SeenFile::Form::kOwn;
   if (judged.is_closing) seen.form = SeenFile::Form::kClosing;
   seen.problem = judged.problem;

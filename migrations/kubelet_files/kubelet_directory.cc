@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "migrations/kubelet_files/export_manifest.h"
 #include "migrations/kubelet_files/kubelet_file.h"
 #include "migrations/kubelet_files/kubelet_places.h"
 #include "store/base/files.h"
@@ -82,11 +81,10 @@ Result<Found> List(const std::filesystem::path& image_manager, ImportReport& rep
   return found;
 }
 
-// What an earlier import took under this path.
-Result<std::optional<ImportedFile>> FindRemembered(const StoreTxn& txn, const std::string& path) {
-  auto row = TRY(FindKubeletFile(txn, path));
-  if (!row || !row->content) return std::optional<ImportedFile>();
-  return std::optional(ImportedFile{path, *row->content});
+// The identity of what an earlier import took under this path.
+Result<std::optional<Sha256Digest>> FindRemembered(const StoreTxn& txn, const std::string& path) {
+  const auto row = TRY(FindKubeletFile(txn, path));
+  return row ? row->content : std::nullopt;
 }
 
 // Whether an earlier import took a file under each of these paths, whatever its content.
@@ -118,13 +116,11 @@ Result<KnownRef> LookUpRef(const Images& images, const std::string& image_ref,
 
 class Importer {
  public:
-  Importer(Images& images, const std::filesystem::path& image_manager,
-           const ExportManifest* exported, bool without_credentials, const ImportOptions& options,
-           std::uint64_t since, ImportReport& report)
+  Importer(Images& images, bool looks_for_gap, bool without_credentials,
+           const ImportOptions& options, std::uint64_t since, ImportReport& report)
       : images_(images),
         txn_(images.txn()),
-        image_manager_(image_manager),
-        exported_(exported),
+        looks_for_gap_(looks_for_gap),
         without_credentials_(without_credentials),
         options_(options),
         since_(since),
@@ -140,7 +136,7 @@ class Importer {
   Result<void> Take(const KubeletFile& file) {
     if (!file.planted.empty()) Tell(file);
     auto remembered = TRY(FindRemembered(txn_, file.path));
-    if (remembered && file.identity && remembered->content == file.identity->content) {
+    if (remembered && file.identity == remembered) {
       const auto* record = std::get_if<ImagePulledRecord>(&file.content);
       if (record != nullptr) return TakeAgain(*record);
       ++report_.unchanged;
@@ -152,15 +148,14 @@ class Importer {
     // What a guard knows of the file stays.
     auto row = TRY(FindKubeletFile(txn_, file.path));
     if (!row) row = KubeletFileRow{.path = file.path};
-    row->content = file.identity->content;
+    row->content = file.identity;
     return PutKubeletFile(txn_, *row);
   }
 
  private:
-  Result<void> LookForGap(const KubeletFile& file, const std::optional<ImportedFile>& remembered) {
-    if (exported_ == nullptr || file.folder == KubeletFolder::kPreloaded ||
-        !report_.newly_written.empty() || IsOwnClosing(file) ||
-        exported_->Has(image_manager_, file)) {
+  Result<void> LookForGap(const KubeletFile& file, const std::optional<Sha256Digest>& remembered) {
+    if (!looks_for_gap_ || file.folder == KubeletFolder::kPreloaded ||
+        !report_.newly_written.empty() || ShowsNoKubelet(file)) {
       return {};
     }
     // A file that became unreadable, or readable again, was not necessarily written.
@@ -206,7 +201,7 @@ class Importer {
 
   Result<void> TakeContent(const KubeletFile& file, const ImagePulledRecord& record) {
     PulledPart part{.last_updated = record.last_updated, .entries = record.credential_mapping};
-    if (IsOwnClosing(file)) {
+    if (IsOwnClosing(file) && !file.is_exported) {
       part.closed_because = "waybill kept it closed for a kubelet without waybill";
       // No operator closed it, so an import that the runtime shows opens it again.
       part.closed_by = ClosedBy::kList;
@@ -293,8 +288,7 @@ class Importer {
 
   Images& images_;
   StoreTxn& txn_;
-  const std::filesystem::path& image_manager_;
-  const ExportManifest* const exported_;  // null: does not look for a gap
+  const bool looks_for_gap_;
   const bool without_credentials_;
   const ImportOptions& options_;
   const std::uint64_t since_;
@@ -338,16 +332,13 @@ Result<void> ImportKubeletDirectory(Committer& committer, Aliases& aliases,
     auto known = TRY(AllPathsAreRemembered(txn, entries));
     return known ? Result<void>() : SetDistrust(txn, unfinished);
   }));
-  std::optional<ExportManifest> exported;
-  if (look_for_gap) exported = ExportManifest::Read(image_manager);
 
   const auto take = [&](std::span<const KubeletFile> files) -> Result<void> {
     ImportReport step;
     TRY(committer.Run([&](StoreTxn& txn) -> Result<void> {
       step = report;  // the change may run twice
       Images images(txn, aliases);
-      Importer importer(images, image_manager, exported ? &*exported : nullptr, without_credentials,
-                        options, since, step);
+      Importer importer(images, look_for_gap, without_credentials, options, since, step);
       for (const KubeletFile& file : files) TRY(importer.Take(file));
       return {};
     }));

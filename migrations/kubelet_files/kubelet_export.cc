@@ -36,15 +36,6 @@ constexpr std::string_view kNotUtf8 = "it holds text that is not UTF-8";
 // Without the reason, so that exporting over this file again writes the same.
 constexpr std::string_view kUnreadInPlace = "what stood here could not be read";
 
-// Whether all text in a file was UTF-8: Go writes \ufffd in place of what is not, and U+FFFD itself
-// as it is.
-bool IsUtf8(std::string_view file) {
-  for (std::size_t at = 0; (at = file.find('\\', at)) != std::string_view::npos; at += 2) {
-    if (file.substr(at).starts_with("\\ufffd")) return false;
-  }
-  return true;
-}
-
 class Exporter {
  public:
   Exporter(const ExportContent& content, const ExportKubeletFiles& options, StagedFolders& staged,
@@ -54,9 +45,7 @@ class Exporter {
         staged_(staged),
         id_mappings_(id_mappings),
         must_(WhatItMustFind(content.store, KnownImages(content.store),
-                             options.images ? &*options.images : nullptr, ForWhom::kExport)) {
-    for (const ImportedFile& file : content.imported) imported_.emplace(file.path, file.content);
-  }
+                             options.images ? &*options.images : nullptr, ForWhom::kExport)) {}
 
   // Intents first: new intents beside old records can only close.
   Result<ExportReport> Run() {
@@ -65,7 +54,7 @@ class Exporter {
     TRY(WritePreloaded());
     report_.id_mappings = TRY(id_mappings_.Write(content_.now));
     report_.replaced_path = TRY(staged_.Place());
-    report_.removed_paths = staged_.RemoveOldAside(imported_);
+    report_.removed_paths = staged_.RemoveOldAside(content_.imported);
     for (std::string& path : id_mappings_.RemoveOldAside()) {
       report_.removed_paths.push_back(std::move(path));
     }
@@ -147,7 +136,7 @@ class Exporter {
       // the others.
       const auto file =
           TRY(ReadKubeletFile(staged_.image_manager(), folder_, name, OnReadError::kSkip));
-      if (file.identity && imported_.contains({file.path, file.identity->content})) continue;
+      if (file.identity && content_.imported.contains({file.path, *file.identity})) continue;
       if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
         // The list of images tells what is closed.
         if (content_.store.has_evidence && IsOwnClosing(file)) continue;
@@ -212,11 +201,11 @@ class Exporter {
 
   // Writes `content`, or a closing file if it is not UTF-8, unless the folder has a file of that
   // name. Returns whether `content` was written.
-  Result<bool> WriteNew(std::string_view ref_or_image, std::string_view content) {
-    const std::string name = "sha256-" + HexEncode(TRY(Sha256(ref_or_image)));
+  Result<bool> WriteNew(std::string_view ref_or_image, std::string content) {
+    const std::string name = RecordNameOf(ref_or_image);
     if (!names_.insert(name).second) return false;
     const bool is_utf8 = IsUtf8(content);
-    TRY(is_utf8 ? staged_.Write(name, content) : WriteClosed(name, kNotUtf8));
+    TRY(is_utf8 ? staged_.Write(name, std::move(content)) : WriteClosed(name, kNotUtf8));
     return is_utf8;
   }
 
@@ -226,12 +215,19 @@ class Exporter {
   const UsernsExport& id_mappings_;
   const MustFind must_;
   KubeletFolder folder_ = KubeletFolder::kPulling;
-  std::set<std::pair<std::string, Sha256Digest>> imported_;
   std::set<std::string> names_;  // files in the folder so far
   ExportReport report_;
 };
 
 }  // namespace
+
+// Go writes \ufffd in place of what is not, and U+FFFD itself as it is.
+bool IsUtf8(std::string_view file) {
+  for (std::size_t at = 0; (at = file.find('\\', at)) != std::string_view::npos; at += 2) {
+    if (file.substr(at).starts_with("\\ufffd")) return false;
+  }
+  return true;
+}
 
 Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
                                             const ExportKubeletFiles& options) {

@@ -5,6 +5,7 @@
 #define WAYBILL_MIGRATIONS_KUBELET_FILES_KUBELET_EXPORT_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "migrations/kubelet_files/kubelet_file.h"
@@ -20,13 +21,16 @@ struct ExportContent {
   StoreContent store;
   std::vector<ImagePreloadedRecord> preloaded;
   // The files that imports took. The store has the later state of their records.
-  std::vector<ImportedFile> imported;
+  ImportedFiles imported;
   std::vector<PodMapping> allocations;
   std::vector<QuarantinedPod> held;
   bool distrustful = false;
   std::string distrust_reason;
   Timestamp now;  // for new records, and in the names of files kept aside
 };
+
+// Whether all text in a file that was encoded for a kubelet was UTF-8, which JSON alone can hold.
+bool IsUtf8(std::string_view file);
 
 // Writes pods/<uid>/userns for each allocation (userns_export.h), then
 // image_manager/{pulling,pulled,observed-preloaded}.

@@ -1,8 +1,5 @@
 #include "migrations/kubelet_files/kubelet_file.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <new>
 #include <utility>
 
@@ -25,8 +22,9 @@ constexpr std::string_view kNamePrefix = "sha256-";
 constexpr std::size_t kHexDigits = 64;
 // Remembered in place of the content.
 constexpr std::string_view kSkipped = "skipped";
-// kOwnMark, behind a line end.
-constexpr std::string_view kOwnEnd = "\n \t\t \t  \t";
+// kOwnMark, behind a line end and, of an export, behind an empty line.
+constexpr std::string_view kExportedEnd = "\n\n \t\t \t  \t";
+constexpr std::string_view kOwnEnd = kExportedEnd.substr(1);
 static_assert(kOwnEnd.substr(1) == kOwnMark);
 
 // The kubelet writes whole seconds. The record counts as written at the end of its second, so that
@@ -98,22 +96,6 @@ Result<QuarantinedFile> QuarantineOfMisfiled(const KubeletFile& file) {
   return other;
 }
 
-Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path& image_manager,
-                                                     ImportedFile identity) {
-  struct stat st {};
-  const std::filesystem::path path = image_manager / identity.path;
-  if (lstat(path.c_str(), &st) != 0) {
-    if (errno == ENOENT) return std::optional<ImportedFile>();
-    return CanBeSkipped(SystemError(errno, "look at", path));
-  }
-  const std::string text = HexEncode(identity.content) + " " + std::to_string(st.st_mtim.tv_sec) +
-                           " " + std::to_string(st.st_mtim.tv_nsec);
-  const auto hash = Sha256(text);
-  if (!hash) return std::optional<ImportedFile>();
-  identity.content = *hash;
-  return std::optional(std::move(identity));
-}
-
 std::string OwnForm(std::string kubelets_form) {
   if (kubelets_form.ends_with(kOwnEnd)) return kubelets_form;
   while (kubelets_form.ends_with('\n')) kubelets_form.pop_back();
@@ -121,8 +103,17 @@ std::string OwnForm(std::string kubelets_form) {
   return kubelets_form;
 }
 
+std::string ExportedForm(std::string kubelets_form) {
+  std::string form = OwnForm(std::move(kubelets_form));
+  return form.insert(form.size() - kOwnEnd.size(), 1, '\n');
+}
+
 std::string ClosingForm(std::string kubelets_form) {
   return std::string(kClosingLine) + OwnForm(std::move(kubelets_form));
+}
+
+bool ShowsNoKubelet(const KubeletFile& file) {
+  return IsOwnClosing(file) || (file.is_exported && file.planted.empty());
 }
 
 bool IsOwnClosing(const KubeletFile& file) {
@@ -142,9 +133,9 @@ bool IsRecordName(std::string_view name) {
          IsLowerHex(name.data() + kNamePrefix.size(), kHexDigits);
 }
 
-bool WasSkipped(const ImportedFile& remembered) {
+bool WasSkipped(const Sha256Digest& remembered) {
   const auto nothing_read = Sha256(kSkipped);
-  return nothing_read && remembered.content == *nothing_read;
+  return nothing_read && remembered == *nothing_read;
 }
 
 KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
@@ -154,6 +145,7 @@ KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
   file.path = std::string(FolderName(folder)) + "/" + name;
   file.is_closing = folder == KubeletFolder::kPulled && json.starts_with(kClosingLine);
   file.is_own = file.is_closing || json.ends_with(kOwnEnd);
+  file.is_exported = json.ends_with(kExportedEnd);
   const std::string hash_in_name = name.substr(kNamePrefix.size());
   const auto content_hash = Sha256(json);
   if (!content_hash) {
@@ -161,7 +153,7 @@ KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
     return file;
   }
   file.bytes = json.size();
-  file.identity = ImportedFile{file.path, *content_hash};
+  file.identity = *content_hash;
   const auto identity = Decode(file, file.is_closing ? json.substr(kClosingLine.size()) : json);
   if (identity) {
     CheckIdentity(file, hash_in_name, *identity);
@@ -197,18 +189,21 @@ Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
     const bool by_disk = error.hint_code == Hint::kSkipUnreadable;
     if (file.skipped && (on_error == OnReadError::kFail || !by_disk)) return error;
     Refuse(file, name.substr(kNamePrefix.size()), bytes.error().message);
+    // A kubelet would follow a link, or wait for a pipe.
+    if (bytes.error().code == ErrorCode::kUnsafePath) file.planted = bytes.error().message;
     if (!file.skipped) return file;
     // Remembered as skipped, or each import would take it for new.
     const auto nothing_read = Sha256(kSkipped);
-    if (nothing_read) file.identity = ImportedFile{file.path, *nothing_read};
+    if (nothing_read) file.identity = *nothing_read;
     return file;
   }
   file = JudgeKubeletFile(folder, name, bytes->content);
   if (file.identity && (folder == KubeletFolder::kPulling || !file.quarantine.empty())) {
-    auto identity = WithTimeOfChange(image_manager, *file.identity);
-    if (!identity && on_error == OnReadError::kFail) return identity.error();
-    if (identity) file.identity = std::move(*identity);
-    file.identity_has_time = true;
+    const auto with_time =
+        Sha256(HexEncode(*file.identity) + " " + std::to_string(bytes->changed.tv_sec) + " " +
+               std::to_string(bytes->changed.tv_nsec));
+    file.identity.reset();
+    if (with_time) file.identity = *with_time;
   }
   if (!bytes->planted.empty()) CountAsPlanted(file, bytes->planted);
   return file;

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,11 +31,14 @@ std::string_view FolderName(KubeletFolder folder);  // "pulled"
 // Whether this is the name of a kubelet's record: "sha256-<64 lower-case hex digits>".
 bool IsRecordName(std::string_view name);
 
-// Files that waybill writes beside a kubelet's, by the guard or by a kubelet with waybill inside
-// (bindings/go/kubelet/closed_files.go), have this behind the final line end. By that waybill
-// recognises them: nobody writes it by chance, and each kubelet reads JSON with blanks behind it.
+// What waybill writes among a kubelet's files, by an export, a guard or a kubelet with waybill
+// inside, has this behind the final line end. By that waybill recognises it: nobody writes it by
+// chance, each kubelet reads JSON with blanks behind it, and writes none itself.
 inline constexpr std::string_view kOwnMark = " \t\t \t  \t";
 std::string OwnForm(std::string kubelets_form);
+// The same, with an empty line before the mark: an export has what was on record. What others write
+// without credentials only closes.
+std::string ExportedForm(std::string kubelets_form);
 
 // A record without credentials, as the guard keeps it while a kubelet runs: this line, and then
 // OwnForm. A kubelet can't read it, so it verifies the image, and keeps nothing in memory that
@@ -42,21 +47,17 @@ inline constexpr std::string_view kClosingLine =
     "waybill guard closes this image. No kubelet can read this, so none remembers it.\n";
 std::string ClosingForm(std::string kubelets_form);
 
-// A file, and the SHA-256 of its content.
-struct ImportedFile {
-  std::string path;
-  Sha256Digest content{};
-};
+// Paths below image_manager/ with the KubeletFile::identity of what imports took there.
+using ImportedFiles = std::set<std::pair<std::string, Sha256Digest>>;
 
 struct KubeletFile {
   KubeletFolder folder = KubeletFolder::kPulled;
   std::string path;  // below image_manager/
   std::size_t bytes = 0;
-  // What identifies the file; nullopt if its bytes can't be read. For a record, the content. For an
-  // intent or an unreadable file, also the time of change: each pull of an image writes the same
-  // intent again, and taking one twice can only close.
-  std::optional<ImportedFile> identity;
-  bool identity_has_time = false;
+  // The SHA-256 of its content; nullopt if its bytes can't be read. Of an intent or an unreadable
+  // file also of the time of change: each pull of an image writes the same intent again, and taking
+  // one twice can only close.
+  std::optional<Sha256Digest> identity;
   // monostate if the file is unreadable.
   std::variant<std::monostate, ImagePulledRecord, ImagePullIntent, ImagePreloadedRecord> content;
   // If unreadable: why, and the image that this closes, by the hash in its name.
@@ -70,24 +71,22 @@ struct KubeletFile {
   std::string planted;
   // Whether the disk refused to read it.
   bool skipped = false;
-  bool is_own = false;      // OwnForm or ClosingForm
-  bool is_closing = false;  // ClosingForm
+  bool is_own = false;       // any of waybill's forms
+  bool is_exported = false;  // ExportedForm
+  bool is_closing = false;   // ClosingForm
 };
 
-// Whether it is waybill's own, and can only close: a record without credentials, or an intent. No
-// kubelet wrote it.
+// Whether it is waybill's own, and can only close: a record without credentials, or an intent.
 bool IsOwnClosing(const KubeletFile& file);
+// Whether no kubelet's work shows in it: such a file, or one of an export. What a guard wrote with
+// credentials says what a kubelet did.
+bool ShowsNoKubelet(const KubeletFile& file);
 
 // The quarantine entry of what a misfiled record is about.
 Result<QuarantinedFile> QuarantineOfMisfiled(const KubeletFile& file);
 
-// Adds the file's time of change to `identity`, which is the content's. nullopt: the file is gone.
-// kIo: its time can't be read.
-Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path& image_manager,
-                                                     ImportedFile identity);
-
-// Whether the disk refused to read the file when it was remembered.
-bool WasSkipped(const ImportedFile& remembered);
+// Whether the disk refused to read the file of which this identity was remembered.
+bool WasSkipped(const Sha256Digest& remembered);
 
 // Judges the content of the file <folder>/<name>. `identity` is that of the content alone.
 KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,

@@ -90,7 +90,7 @@ Result<KubeletBytes> ReadKubeletBytes(const std::filesystem::path& path, std::si
   const auto fd = TRY(OpenFile(path, O_RDONLY));
   struct stat st {};
   if (fstat(fd.get(), &st) != 0) return SystemError(errno, "look at", path);
-  KubeletBytes bytes{{}, WhyPlanted(st)};
+  KubeletBytes bytes{{}, WhyPlanted(st), st.st_mtim};
   char buffer[1 << 14];
   for (;;) {
     const ssize_t n = read(fd.get(), buffer, sizeof(buffer));

@@ -18,11 +18,12 @@ namespace waybill::internal {
 // which others may write it. Empty: nobody can have.
 std::string WhyPlanted(const struct stat& file);
 
-// What is in a file, and why somebody else may have written that. Never waits for a pipe. Errors:
-// those of ReadWholeFile.
+// What is in a file, why somebody else may have written that, and when it was written. Never waits
+// for a pipe. Errors: those of ReadWholeFile.
 struct KubeletBytes {
   std::string content;
   std::string planted;
+  timespec changed;
 };
 Result<KubeletBytes> ReadKubeletBytes(const std::filesystem::path& path, std::size_t max_bytes);
 

@@ -41,13 +41,10 @@ void RemoveAll(const std::filesystem::path& path) {
 }
 
 // Whether exports wrote or imports took every file in it.
-bool IsKnown(const std::filesystem::path& aside,
-             const std::set<std::pair<std::string, Sha256Digest>>& imported) {
+bool IsKnown(const std::filesystem::path& aside, const ImportedFiles& imported) {
   const auto inside = ListDirectory(aside);
   if (!inside) return false;
-  const ExportManifest exported = ExportManifest::Read(aside);
   for (const std::string& name : *inside) {
-    if (name == kExportManifest) continue;
     const auto folder = std::find_if(std::begin(kKubeletFolders), std::end(kKubeletFolders),
                                      [&](KubeletFolder one) { return FolderName(one) == name; });
     const auto files = ListDirectory(aside / name);
@@ -56,9 +53,8 @@ bool IsKnown(const std::filesystem::path& aside,
       if (!IsRecordName(file_name)) return false;
       const auto file = ReadKubeletFile(aside, *folder, file_name, OnReadError::kFail);
       if (!file) return false;
-      const bool is_imported =
-          file->identity && imported.contains({file->path, file->identity->content});
-      if (!is_imported && !IsOwnClosing(*file) && !exported.Has(aside, *file)) return false;
+      const bool is_imported = file->identity && imported.contains({file->path, *file->identity});
+      if (!is_imported && !ShowsNoKubelet(*file)) return false;
     }
   }
   return true;
@@ -124,12 +120,10 @@ Result<void> StagedFolders::Open(KubeletFolder folder) {
   return MakePrivateDirectory(staging_ / FolderName(folder));
 }
 
-Result<void> StagedFolders::Write(const std::string& name, std::string_view content) {
+Result<void> StagedFolders::Write(const std::string& name, std::string content) {
   std::filesystem::path path = staging_ / FolderName(folders_.back()) / name;
   auto fd = TRY(OpenFile(path, O_WRONLY | O_CREAT | O_EXCL));
-  if (auto r = PWriteAll(fd, content, 0, path); !r) return r;
-  const std::string below = std::string(FolderName(folders_.back())) + "/" + name;
-  if (auto r = manifest_.Add(staging_, below, content); !r) return r;
+  if (auto r = PWriteAll(fd, ExportedForm(std::move(content)), 0, path); !r) return r;
   unsynced_.emplace_back(std::move(fd), std::move(path));
   return unsynced_.size() < kFilesPerSync ? Result<void>() : SyncWritten();
 }
@@ -146,15 +140,11 @@ Result<void> StagedFolders::SyncWritten() {
 
 Result<std::string> StagedFolders::Place() {
   TRY(SyncWritten());
-  auto manifest = TRY(manifest_.Encode());
-  TRY(WriteFileDurably(staging_ / kExportManifest, manifest));
   // From here on it may hold the kubelet's files.
   const std::filesystem::path staging = std::exchange(staging_, {});
-  std::vector<std::string_view> names = {kExportManifest};
-  for (const KubeletFolder folder : folders_) names.push_back(FolderName(folder));
-  for (const std::string_view name : names) {
-    const std::filesystem::path staged = staging / name;
-    const std::filesystem::path place = image_manager_ / name;
+  for (const KubeletFolder folder : folders_) {
+    const std::filesystem::path staged = staging / FolderName(folder);
+    const std::filesystem::path place = image_manager_ / FolderName(folder);
     auto there = TRY(Exists(place));
     TRY(there ? ExchangeDurably(staged, place) : RenameDurably(staged, place));
   }
@@ -164,12 +154,7 @@ Result<std::string> StagedFolders::Place() {
 Result<std::string> StagedFolders::PutStagingAside() const {
   const std::filesystem::path staging = image_manager_ / kStaging;
   if (!TRY(Exists(staging))) return std::string();
-  const auto names = ListDirectory(staging);
-  const bool holds_files =
-      !names || std::any_of(names->begin(), names->end(), [&](const std::string& name) {
-        return name != kExportManifest && HoldsFiles(staging / name);
-      });
-  if (!holds_files) {
+  if (!HoldsFiles(staging)) {
     RemoveAll(staging);
     return std::string();
   }
@@ -178,8 +163,7 @@ Result<std::string> StagedFolders::PutStagingAside() const {
   return aside.string();
 }
 
-std::vector<std::string> StagedFolders::RemoveOldAside(
-    const std::set<std::pair<std::string, Sha256Digest>>& imported) const {
+std::vector<std::string> StagedFolders::RemoveOldAside(const ImportedFiles& imported) const {
   std::vector<std::string> removed;
   for (const std::filesystem::path& aside : TooOldAside(image_manager_, "")) {
     if (!IsKnown(aside, imported)) continue;

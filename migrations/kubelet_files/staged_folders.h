@@ -1,8 +1,6 @@
 // Writes folders of image_manager/ aside, then moves each into place in one step.
 //
 //   image_manager/export.tmp/pulled/…            being written; after the exchange, the old folder
-//   image_manager/waybill-exported               what was written (export_manifest.h); exchanged
-//                                                the folders, and before them
 //   image_manager/before-export-<time>[-n]/…     export.tmp afterwards, or one left by a crash
 
 #ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_STAGED_FOLDERS_H_
@@ -10,16 +8,13 @@
 
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "migrations/kubelet_files/export_manifest.h"
 #include "migrations/kubelet_files/kubelet_file.h"
 #include "store/base/files.h"
-#include "store/base/sha256.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 
@@ -45,16 +40,16 @@ class StagedFolders {
   Result<std::vector<std::string>> NamesInPlace(KubeletFolder folder) const;
   // Begins a new, empty folder, after the last one.
   Result<void> Open(KubeletFolder folder);
-  // Adds a file to the last folder opened. It is on disk after the next Open or Place.
-  Result<void> Write(const std::string& name, std::string_view content);
+  // Adds a file to the last folder opened, in the form of an export (ExportedForm). It is on disk
+  // after the next Open or Place.
+  Result<void> Write(const std::string& name, std::string content);
   // Moves all folders into place, in the order in which they were opened; each is on disk before
   // the next. Returns where the earlier files are kept; empty: there were none.
   Result<std::string> Place();
   // Removes what earlier exports kept, except the newest kMaxKeptAside, if an export wrote or an
   // import took every file in it: by path and content in `imported`. What can't be read or removed
   // stays. Returns the removed paths.
-  std::vector<std::string> RemoveOldAside(
-      const std::set<std::pair<std::string, Sha256Digest>>& imported) const;
+  std::vector<std::string> RemoveOldAside(const ImportedFiles& imported) const;
 
  private:
   StagedFolders(std::filesystem::path image_manager, Timestamp now)
@@ -69,7 +64,6 @@ class StagedFolders {
   Fd lock_;
   std::filesystem::path staging_;  // set while it holds only our files
   std::vector<KubeletFolder> folders_;
-  ExportManifest manifest_;
   std::vector<std::pair<Fd, std::filesystem::path>> unsynced_;
 };
 

@@ -32,7 +32,7 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   auto files = TRY(ListIn(impl, snapshot, Table::kKubeletFiles, "the imported files",
                           internal::DecodeKubeletFile));
   for (internal::KubeletFileRow& file : files) {
-    if (file.content) content.imported.push_back({std::move(file.path), *file.content});
+    if (file.content) content.imported.emplace(std::move(file.path), *file.content);
   }
   auto rows = TRY(impl.HostIdsIn(snapshot));
   for (internal::HostIds& row : rows) {

@@ -14,6 +14,7 @@
 #include "migrations/kubelet_files/kubelet_export.h"
 #include "migrations/kubelet_files/kubelet_file.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/tree.h"
 
 namespace waybill::testing {
 
@@ -62,6 +63,18 @@ inline void Take(const internal::KubeletFile& file, KubeletContent& content) {
   } else {
     content.quarantine.push_back(Must(internal::QuarantineOfMisfiled(file)));
   }
+}
+
+// The files that an export left in image_manager/ as a kubelet writes them: each has waybill's mark
+// behind an empty line, which is taken off.
+inline Tree WithoutMark(Tree tree) {
+  const std::string mark = "\n" + std::string(internal::kOwnMark);
+  for (auto& [path, content] : tree) {
+    if (content == "directory") continue;
+    BOOST_TEST(content.ends_with(mark), path);
+    content.resize(content.size() - mark.size());
+  }
+  return tree;
 }
 
 // Sorted, so that two can be compared.

@@ -73,8 +73,10 @@ class KubeletDirectory {
     const auto at = [&](std::string_view folder, std::string_view key) {
       return now.at(RecordFile(folder, key).lexically_relative("image_manager").string());
     };
-    BOOST_TEST(at("pulled", kRef) == EncodePulledRecord(SomeContent().records[0]));
-    BOOST_TEST(at("pulling", kImage) == EncodePullIntent(SomeContent().intents[0]));
+    BOOST_TEST(at("pulled", kRef) ==
+               internal::ExportedForm(EncodePulledRecord(SomeContent().records[0])));
+    BOOST_TEST(at("pulling", kImage) ==
+               internal::ExportedForm(EncodePullIntent(SomeContent().intents[0])));
     BOOST_TEST(!now.contains("export.tmp"));
   }
 
@@ -157,7 +159,7 @@ BOOST_FIXTURE_TEST_CASE(files_that_an_import_took_do_not_come_back, WithKubelet)
       const auto file = Must(internal::ReadKubeletFile(kubelet.image_manager(), folder,
                                                        entry.path().filename().string(),
                                                        internal::OnReadError::kFail));
-      content.imported.push_back(file.identity.value());
+      content.imported.emplace(file.path, file.identity.value());
     }
   }
   record.last_updated->seconds += 60;
