@@ -410,6 +410,27 @@ type ExportKubeletFilesAnswer struct {
 	RemovedPaths       []string `json:"removedPaths"` // kept there earlier, now deleted
 }
 
+// R; not through the socket. What keeps closed, for a kubelet without waybill that is started in the
+// place of one with waybill inside, what that one pulled: a record without credentials of each image,
+// and the intent of each unresolved pull. Another kubelet's files stay as they are.
+type ListKubeletFiles struct {
+	KubeletDirectory string `json:"kubeletDirectory"`
+	// The runtime's complete list, which ClassifyImages took. Without it no record is needless in mode
+	// strict.
+	Images []ListedImage `json:"images,omitzero"`
+}
+
+// A file below image_manager/.
+type MissingFile struct {
+	Path    string `json:"path"` // "pulled/sha256-…"
+	Content string `json:"content"`
+}
+
+type ListKubeletFilesAnswer struct {
+	Missing  []MissingFile `json:"missing"`  // to be written
+	Needless []string      `json:"needless"` // waybill's own; to be removed once none is missing
+}
+
 // L. Takes a store that nobody has open to another schema version, after a backup. Conflict: that
 // would lose something, and acceptLoss is false.
 type Migrate struct {
@@ -697,6 +718,9 @@ func (c Calls) MakeBackup(ctx context.Context, in MakeBackup) (Backup, error) {
 }
 func (c Calls) ExportKubeletFiles(ctx context.Context, in ExportKubeletFiles) (ExportKubeletFilesAnswer, error) {
 	return call[ExportKubeletFilesAnswer](ctx, c, "ExportKubeletFiles", in)
+}
+func (c Calls) ListKubeletFiles(ctx context.Context, in ListKubeletFiles) (ListKubeletFilesAnswer, error) {
+	return call[ListKubeletFilesAnswer](ctx, c, "ListKubeletFiles", in)
 }
 func (c Calls) Migrate(ctx context.Context, in Migrate) (MigrationReport, error) {
 	return call[MigrationReport](ctx, c, "Migrate", in)

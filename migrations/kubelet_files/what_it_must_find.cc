@@ -1,6 +1,7 @@
 #include "migrations/kubelet_files/what_it_must_find.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "store/base/hex.h"
@@ -29,12 +30,12 @@ class Projection {
   }
 
   MustFind Make(const std::set<std::string>& kept) {
-    // What is recorded lies under the ref that it was recorded by, but for the guard, which goes by
-    // what the kubelet's runtime shows.
-    if (for_whom_ == ForWhom::kGuard) TakeList();
+    // A kubelet asks by what its runtime shows. An export has each record under the ref that it was
+    // recorded by, too.
+    if (for_whom_ != ForWhom::kExport) TakeList();
     for (const auto& [subject, copies] : images_.by_subject()) TakeKnown(subject, copies);
     AddAliases();
-    if (for_whom_ != ForWhom::kGuard) TakeList();
+    if (for_whom_ == ForWhom::kExport) TakeList();
     AddAliases();
     for (const UnresolvedPull& pull : content_.pulls) TakePull(pull, kept);
     return std::move(must_);
@@ -56,7 +57,8 @@ class Projection {
     const bool in_quarantine = content_.has_evidence && InQuarantine(texts);
     const bool is_recorded = image != nullptr && image->row.pulled;
     if (content_.has_evidence && !in_quarantine && image != nullptr && image->row.preloaded &&
-        image->row.absent == 0 && (preloaded_is_open_ || !is_recorded)) {
+        image->row.absent == 0 && (preloaded_is_open_ || !is_recorded) &&
+        (for_whom_ != ForWhom::kAdapter || PulledByOthers(home) == nullptr)) {
       must_.preloaded.emplace(RecordNameOf(listed.id), MustFind::Preloaded{listed.id, is_recorded});
       open_names_.insert(listed.repo_tags.begin(), listed.repo_tags.end());
       open_names_.insert(listed.repo_digests.begin(), listed.repo_digests.end());
@@ -68,20 +70,25 @@ class Projection {
     Add(must, texts);
   }
 
+  // Another handler's copy that was pulled; nullptr: none was.
+  const Image* PulledByOthers(const std::string& subject) const {
+    const auto at = images_.by_subject().find(subject);
+    if (at == images_.by_subject().end()) return nullptr;
+    const auto other = std::ranges::find_if(at->second, [](const Image* one) {
+      return one->row.pulled && !one->row.runtime_handler.empty();
+    });
+    return other == at->second.end() ? nullptr : *other;
+  }
+
   // What the store knows, and no list showed.
   void TakeKnown(const std::string& subject, const std::vector<const Image*>& copies) {
     const Image* image = images_.DefaultCopy(subject);
     // A kubelet has no handlers. Without a record of the default one's copy the others close it.
     const bool of_others = image == nullptr || !image->row.pulled;
-    if (of_others && for_whom_ != ForWhom::kGuard) {
-      const auto other = std::ranges::find_if(
-          copies, [](const Image* one) { return one->row.pulled.has_value(); });
-      image = other == copies.end() ? nullptr : *other;
-    }
-    if (image == nullptr || (!image->row.pulled && !image->row.preloaded)) return;
+    if (of_others && for_whom_ != ForWhom::kGuard) image = PulledByOthers(subject);
+    if (image == nullptr || !image->row.pulled) return;
     const ImageRow& row = image->row;
-    if (!row.pulled) return;
-    const std::vector<std::string> texts = for_whom_ == ForWhom::kGuard && quarantined_.empty()
+    const std::vector<std::string> texts = for_whom_ != ForWhom::kExport && quarantined_.empty()
                                                ? std::vector<std::string>()
                                                : images_.TextsOf(row.Ref());
     const bool is_open = !content_.has_evidence || !InQuarantine(texts);
@@ -91,10 +98,13 @@ class Projection {
       if (!copy->row.pulled) continue;
       must.record.last_updated = std::max(must.record.last_updated, copy->row.pulled->last_updated);
     }
-    const bool is_gone = row.absent != 0 && for_whom_ == ForWhom::kGuard;
-    if (!is_gone && !seen_.contains(subject) && !(row.preloaded && for_whom_ == ForWhom::kGuard)) {
-      Add(must, texts);
-    }
+    if (for_whom_ != ForWhom::kExport && seen_.contains(subject)) return;
+    const bool by_list =
+        for_whom_ == ForWhom::kGuard || (for_whom_ == ForWhom::kAdapter && content_.has_evidence);
+    if (by_list && (row.absent != 0 || row.preloaded)) return;
+    Add(must, texts);
+    must_.awaits_list = must_.awaits_list || (for_whom_ == ForWhom::kAdapter && !row.listed &&
+                                              content_.has_evidence && !ReadName(row.Ref()).is_id);
   }
 
   void TakePull(const UnresolvedPull& pull, const std::set<std::string>& kept) {
@@ -103,18 +113,23 @@ class Projection {
     const std::string name = RecordNameOf(pull.image);
     must_.unresolved.insert(name);
     if (pull.state == PullState::kRunning) ++must_.running[pull.image];
-    if (for_whom_ == ForWhom::kGuard && !kept.contains(name) && NamesOpen(pull.image)) return;
+    const std::vector<std::string> names = AsListed(pull.image);
+    const bool is_open = std::ranges::any_of(
+        names, [&](const std::string& one) { return open_names_.contains(one); });
+    if (for_whom_ == ForWhom::kGuard && !kept.contains(name) && is_open) return;
     must_.intents.emplace(name, pull.image);
+    if (for_whom_ != ForWhom::kAdapter) return;
+    for (const std::string& one : names) must_.intents.emplace(RecordNameOf(one), one);
   }
 
-  // Whether the string names a preloaded image.
-  bool NamesOpen(const std::string& image) const {
-    if (open_names_.contains(image)) return true;
-    const auto full = NormaliseImage(image);
-    if (full && open_names_.contains(*full)) return true;
-    // For `repo:tag@digest` the runtime lists only `repo@digest`.
+  // The string, and how a runtime lists the image that a pull of it brings.
+  static std::vector<std::string> AsListed(const std::string& image) {
+    std::vector<std::string> names = {image};
+    if (auto full = NormaliseImage(image)) names.push_back(*std::move(full));
+    // For `repo:tag@digest` that is only `repo@digest`.
     const NamedImage named = ReadName(image);
-    return !named.digest.empty() && open_names_.contains(named.repository + "@" + named.digest);
+    if (!named.digest.empty()) names.push_back(named.repository + "@" + named.digest);
+    return names;
   }
 
   // An image that is listed and not preloaded, or on record.
@@ -144,9 +159,9 @@ class Projection {
     return record;
   }
 
-  // The guard needs them for what is in quarantine alone.
+  // Only an export needs them for more than what is in quarantine.
   std::vector<std::string> TextsOf(const ListedImage& listed) const {
-    if (for_whom_ == ForWhom::kGuard && quarantined_.empty()) return {};
+    if (for_whom_ != ForWhom::kExport && quarantined_.empty()) return {};
     std::vector<std::string> texts = images_.TextsOf(listed.id);
     texts.insert(texts.end(), listed.repo_digests.begin(), listed.repo_digests.end());
     return texts;
@@ -177,7 +192,9 @@ class Projection {
 
 std::string RecordNameOf(std::string_view ref_or_image) {
   const auto hash = Sha256(ref_or_image);
-  return hash ? "sha256-" + HexEncode(*hash) : std::string();
+  // It refuses for lack of memory alone, and from then on.
+  if (!hash) throw std::bad_alloc();
+  return "sha256-" + HexEncode(*hash);
 }
 
 KnownImages::KnownImages(const StoreContent& content) : has_evidence_(content.has_evidence) {

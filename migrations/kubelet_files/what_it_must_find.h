@@ -13,6 +13,9 @@
 //   an unresolved pull                            its intent. Not if its string names a preloaded
 //                                                 image, which that would close, unless a kubelet
 //                                                 keeps it itself
+//
+// A kubelet that is started in the place of one with waybill (kAdapter) finds no credentials, and
+// the intents of a pull under each name that a runtime may list: it pulls again what it can't know.
 
 #ifndef WAYBILL_MIGRATIONS_KUBELET_FILES_WHAT_IT_MUST_FIND_H_
 #define WAYBILL_MIGRATIONS_KUBELET_FILES_WHAT_IT_MUST_FIND_H_
@@ -31,8 +34,8 @@
 
 namespace waybill::internal {
 
-// "sha256-<hex>": the name of the file about an image ref or, in pulling/, an image string. Empty:
-// no hash can be made.
+// "sha256-<hex>": the name of the file about an image ref or, in pulling/, an image string. Throws
+// if libcrypto refuses: no image may go without its file.
 std::string RecordNameOf(std::string_view ref_or_image);
 
 // A store at one moment.
@@ -102,6 +105,10 @@ struct MustFind {
   std::map<FileName, Preloaded> preloaded;
   // Such an intent must be there.
   std::map<FileName, std::string> intents;
+
+  // Of kAdapter: an image was pulled, and no list told yet by which ID a kubelet asks for it. Until
+  // then only its intent closes it.
+  bool awaits_list = false;
 
   std::set<FileName> unresolved;               // intents of all unresolved pulls
   std::map<std::string, std::size_t> running;  // how many pulls of each string run

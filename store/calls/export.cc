@@ -1,8 +1,11 @@
 // Going back to a kubelet without waybill.
 
+#include <map>
 #include <utility>
 
 #include "migrations/kubelet_files/kubelet_export.h"
+#include "migrations/kubelet_files/kubelet_records.h"
+#include "store/base/files.h"
 #include "store/base/try.h"
 #include "store/calls/do.h"
 #include "store/calls/impl.h"
@@ -49,6 +52,32 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   return content;
 }
 
+// By path below image_manager/ what must be there for a kubelet in the place of one with waybill.
+std::map<std::string, std::string> ContentsOf(const internal::MustFind& must, Timestamp now) {
+  constexpr auto kReadByAll = KubeletApiVersion::kV1Alpha1;
+  std::map<std::string, std::string> files;
+  for (const auto& [name, image] : must.intents) {
+    files["pulling/" + name] = EncodePullIntent({.image = image}, kReadByAll);
+  }
+  for (const auto& [name, one] : must.records) {
+    ImagePulledRecord record = one.record;
+    record.last_updated = record.last_updated.value_or(now);
+    files["pulled/" + name] = EncodePulledRecord(record, kReadByAll);
+  }
+  // No runtime lists a name that is not UTF-8.
+  std::erase_if(files, [](const auto& file) { return !internal::IsUtf8(file.second); });
+  return files;
+}
+
+// Whether a file serves in the place of waybill's. A record that a kubelet can't read closes, too.
+// What an export left may have credentials that were revoked since.
+bool Serves(const internal::KubeletFile& file) {
+  if (file.is_own) return internal::IsOwnClosing(file);
+  const bool is_read = !std::holds_alternative<std::monostate>(file.content);
+  const bool closes = file.folder == internal::KubeletFolder::kPulled && file.misfiled.empty();
+  return file.planted.empty() && (is_read || closes);
+}
+
 }  // namespace
 
 namespace door {
@@ -71,6 +100,46 @@ Result<ExportKubeletFiles::Answer> Do(NodeStore& store, const ExportKubeletFiles
   }
   content.now = impl.clock();
   return internal::ExportKubeletDirectory(content, call);
+}
+
+// A folder that can't be listed has nothing that serves: whoever writes there learns why.
+Result<ListKubeletFiles::Answer> Do(NodeStore& store, const ListKubeletFiles& call,
+                                    const Progress&) {
+  const NodeStore::Impl& impl = store.impl();
+  const ReaderPool::Lease snapshot = store.impl().Read();
+  auto content = impl.ContentIn(snapshot, false);
+  // What can't be read of the store may need any file.
+  const bool is_whole = content.has_value();
+  if (!is_whole) content = TRY(impl.ContentIn(snapshot, true));
+  const internal::MustFind must =
+      WhatItMustFind(*content, internal::KnownImages(*content),
+                     call.images ? &*call.images : nullptr, internal::ForWhom::kAdapter);
+  auto missing = ContentsOf(must, impl.clock());
+  ListKubeletFiles::Answer answer;
+  const std::filesystem::path image_manager = call.kubelet_directory / "image_manager";
+  for (const auto folder : {internal::KubeletFolder::kPulling, internal::KubeletFolder::kPulled}) {
+    // An image that is listed may be one that the store does not know yet.
+    const bool knows_all = folder == internal::KubeletFolder::kPulling
+                               ? !must.awaits_list
+                               : call.images || !content->has_evidence;
+    const auto names = internal::ListDirectory(image_manager / internal::FolderName(folder));
+    if (!names) continue;
+    for (const std::string& name : *names) {
+      if (!internal::IsRecordName(name)) continue;
+      const auto file =
+          TRY(internal::ReadKubeletFile(image_manager, folder, name, internal::OnReadError::kSkip));
+      const auto wanted = missing.find(file.path);
+      if (wanted != missing.end()) {
+        if (Serves(file)) missing.erase(wanted);
+      } else if (is_whole && knows_all && internal::IsOwnClosing(file)) {
+        answer.needless.push_back(file.path);
+      }
+    }
+  }
+  for (auto& [path, text] : missing) {
+    answer.missing.push_back({path, internal::OwnForm(std::move(text))});
+  }
+  return answer;
 }
 
 }  // namespace door

@@ -282,6 +282,19 @@ void Describe(auto& v, const ExportKubeletFiles& x) {
   v.Optional("allowEmpty", x.allow_empty);
 }
 
+void Describe(auto& v, const ListKubeletFiles& x) {
+  v("kubeletDirectory", x.kubelet_directory);
+  v("images", x.images);
+}
+void Describe(auto& v, const MissingFile& x) {
+  v("path", x.path);
+  v("content", x.content);
+}
+void Describe(auto& v, const ListKubeletFiles::Answer& x) {
+  v("missing", x.missing);
+  v("needless", x.needless);
+}
+
 void Describe(auto& v, const Migrate& x) {
   v("directory", x.directory);
   v.Optional("to", x.to);
@@ -383,8 +396,8 @@ namespace internal {
   X(Revoke) X(RevokeMissing) X(SetRuntimes) X(ClaimUserNamespace) X(ReleaseUserNamespace) \
       X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush) X(NoteUnrecordedPeriod)    \
           X(AcceptLoss) X(MakeBackup)
-// Those of a store that are not served: they write where the caller says.
-#define WAYBILL_UNSERVED_CALLS(X) X(ExportKubeletFiles)
+// Those of a store that are not served: they write or look where the caller says.
+#define WAYBILL_UNSERVED_CALLS(X) X(ExportKubeletFiles) X(ListKubeletFiles)
 // Those that need no store.
 #define WAYBILL_LIBRARY_CALLS(X) \
   X(Migrate)                     \

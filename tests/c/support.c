@@ -180,6 +180,7 @@ const json_call kCalls[] = {
     {"MakeBackup", 'W', "{}", "\"path\":"},
     {"ExportKubeletFiles", 'R', "{\"kubeletDirectory\": \"%D/exported\", \"images\": " LISTED "}",
      "\"records\":"},
+    {"ListKubeletFiles", 'R', "{\"kubeletDirectory\": \"%D/exported\"}", "\"missing\":["},
     {"Migrate", 'L', "{\"directory\": \"%D/nothing\"}", NULL},
     {"ListBackups", 'L', "{\"directory\": \"%D/made\"}", "\"backups\":["},
     {"Restore", 'L', "{\"directory\": \"%D/nothing\", \"backup\": \"%D/nothing\"}", NULL},

@@ -203,8 +203,8 @@ BOOST_AUTO_TEST_CASE(each_call_is_the_same_in_each_way) {
 }
 
 BOOST_FIXTURE_TEST_CASE(what_is_not_served_is_no_call, Served) {
-  for (const char* name : {"ExportKubeletFiles", "Migrate", "Restore", "ParseImage",
-                           "PrepareStream", "Nonsense", ""}) {
+  for (const char* name : {"ExportKubeletFiles", "ListKubeletFiles", "Migrate", "Restore",
+                           "ParseImage", "PrepareStream", "Nonsense", ""}) {
     ExpectError(owner.CallJson(name, "{}"), ErrorCode::kInvalidArgument, "nothing was changed");
     VarlinkClient client(directory());
     const std::string reply = client.Ask("{\"method\":\"dev.waybill." + std::string(name) + "\"}");

@@ -2,7 +2,9 @@ package kubelet
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,6 +98,14 @@ func (n *swappedNode) names(folder string) (names []string) {
 		names = append(names, folder+"/"+entry.Name())
 	}
 	return names
+}
+
+// recordFile and intentFile are the paths of files below image_manager/.
+func recordFile(imageRef string) string { return fileOf(pulledFolder, imageRef) }
+func intentFile(image string) string    { return fileOf(pullingFolder, image) }
+
+func fileOf(folder, what string) string {
+	return fmt.Sprintf("%s/sha256-%x", folder, sha256.Sum256([]byte(what)))
 }
 
 const (
@@ -213,17 +223,17 @@ func TestTheStartWritesMissingFiles(t *testing.T) {
 			must(t, os.RemoveAll(filepath.Join(n.directory, "image_manager", folder)))
 		}
 		n.inside()
-		if !slices.Contains(n.names(pulledFolder), recordFile(idOf('a')).name) {
+		if !slices.Contains(n.names(pulledFolder), recordFile(idOf('a'))) {
 			t.Errorf("%v: %v", rules, n.names(pulledFolder))
 		}
-		same(t, "intents", n.names(pullingFolder), []string{intentFiles(laterOfA)[0].name})
+		same(t, "intents", n.names(pullingFolder), []string{intentFile(laterOfA)})
 	}
 }
 
 func TestClosedFilesGoWithTheirImages(t *testing.T) {
 	for _, rules := range []waybill.Mode{waybill.ModeStrict, waybill.ModeKubelet} {
 		n := newSwappedNode(t, rules)
-		stocks := recordFile(idOf('b')).name
+		stocks := recordFile(idOf('b'))
 		n.pull(n.stock(), imageOfB, idOf('b'), "b")
 		inside := n.inside()
 		n.pull(inside, imageOfA, idOf('a'), "a")
@@ -235,7 +245,7 @@ func TestClosedFilesGoWithTheirImages(t *testing.T) {
 		}
 		// The collector's list may be incomplete; under the kubelet's rules it counts.
 		inside.PruneUnknownRecords(quiet, []string{idOf('0'), idOf('e')}, time.Now().Add(time.Hour))
-		want := []string{recordFile(idOf('e')).name, stocks} // that one is the kubelet's own
+		want := []string{recordFile(idOf('e')), stocks} // that one is the kubelet's own
 		slices.Sort(want)
 		same(t, string(rules), n.names(pulledFolder), want)
 	}
@@ -246,7 +256,6 @@ func TestClosedFilesOfPreloadedImages(t *testing.T) {
 	n := newSwappedNode(t, waybill.ModeStrict)
 	inside := n.inside()
 	n.pull(inside, pause, idOf('0'), "a")
-	same(t, "after a pull", n.names(pulledFolder), []string{recordFile(idOf('0')).name})
 	inside.PruneUnknownRecords(quiet, nil, time.Now())
 	inside.PruneUnknownRecords(quiet, nil, time.Now())
 	same(t, "after a list", n.names(pulledFolder), []string(nil))
@@ -278,11 +287,11 @@ func TestAFullDiskClosesAndStopsNothing(t *testing.T) {
 	block(pulledFolder)
 	n.pull(inside, imageOfA, idOf('a'), "a")
 	n.opens("inside", inside, imageOfA, idOf('a'), "a", true)
-	same(t, "intents", n.names(pullingFolder), []string{intentFiles(imageOfA)[0].name})
+	same(t, "intents", n.names(pullingFolder), []string{intentFile(imageOfA)})
 	free(pulledFolder)
 	inside.PruneUnknownRecords(quiet, nil, time.Now())
 	inside.PruneUnknownRecords(quiet, nil, time.Now())
-	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
+	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a'))})
 	same(t, "intents", n.names(pullingFolder), []string(nil))
 }
 
@@ -290,7 +299,7 @@ func TestAFullDiskClosesAndStopsNothing(t *testing.T) {
 func TestAMisfiledRecordIsReplaced(t *testing.T) {
 	n := newSwappedNode(t, waybill.ModeStrict)
 	inside := n.inside()
-	content, err := recordFile("another").content()
+	content, err := encodeBeta(&kubeletconfig.ImagePulledRecord{ImageRef: "another"})
 	must(t, err)
 	writeKubeletFile(t, n.directory, pulledFolder, idOf('a'), string(content))
 	n.pull(inside, imageOfA, idOf('a'), "a")
@@ -313,8 +322,8 @@ func TestBackToStockFromTheAccessor(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
-	same(t, "intents", n.names(pullingFolder), []string{intentFiles(laterOfA)[0].name})
+	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a'))})
+	same(t, "intents", n.names(pullingFolder), []string{intentFile(laterOfA)})
 	n.brings(idOf('a'), imageOfA)
 	n.opens("stock", n.stock(), imageOfA, idOf('a'), "b", false)
 }
@@ -328,22 +337,5 @@ func TestAListKeepsWhatIsPulledMeanwhile(t *testing.T) {
 		n.pull(inside, imageOfA, idOf('a'), "a")
 	}
 	inside.PruneUnknownRecords(quiet, nil, time.Now())
-	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
-}
-
-// A call that finds a file which another one just wrote does not begin before it is on disk.
-func TestAFoundFileIsSynced(t *testing.T) {
-	f := &closedFiles{directory: t.TempDir(), held: map[string]int{}, fresh: map[string]bool{}, unsynced: map[string]bool{}}
-	folder := filepath.Join(f.directory, pullingFolder)
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	file := closedFileOf(pullingFolder, "app:v1")
-	if written, err := f.write(file); err != nil || !written {
-		t.Fatal(written, err)
-	}
-	f.unsynced[folder] = true // the other call is here
-	if err := f.ensure([]closedFile{file}); err != nil || f.unsynced[folder] {
-		t.Error("not synced", err)
-	}
+	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a'))})
 }

@@ -150,7 +150,6 @@ func (i *imageList) wait(ctx context.Context) bool {
 // lists nothing either.
 func (l *imageLists) observe(ctx context.Context) bool {
 	logger := klog.FromContext(ctx)
-	l.files.begin()
 	list, err := l.store.BeginList(ctx)
 	if err != nil {
 		logger.Error(err, "failed to begin a list of images, no image is judged")
@@ -172,7 +171,7 @@ func (l *imageLists) observe(ctx context.Context) bool {
 		return false
 	}
 	logClassified(logger, report)
-	l.files.afterList(logger, onNode)
+	l.files.putRight(logger, onNode)
 	l.metrics.note(logger, l.store)
 	return true
 }

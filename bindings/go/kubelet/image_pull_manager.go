@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -60,15 +59,12 @@ func NewImagePullManager(store *store.Store, imageService kubecontainer.ImageSer
 		}
 		m.lists = &imageLists{store: store, imageService: imageService, files: m.files, metrics: m.metrics}
 	}
-	switch {
-	case m.files == nil:
-	case m.closed():
-		ctx, cancel := context.WithTimeout(context.Background(), callerWait)
-		defer cancel()
+	ctx, cancel := context.WithTimeout(context.Background(), callerWait)
+	defer cancel()
+	if m.files != nil && m.closed() {
 		m.lists.listNow(ctx)
-	default:
-		m.files.afterStart()
 	}
+	m.files.putRight(klog.Background(), nil)
 	return m, nil
 }
 
@@ -86,11 +82,12 @@ func (m *ImagePullManager) begin(ctx context.Context, image string) (int64, erro
 	if m.closed() {
 		m.lists.beforeFirstPull(ctx)
 	}
-	release, err := m.files.hold(intentFiles(image)...)
-	defer release()
-	var begun waybill.BeginPullAnswer
+	begun, err := m.store.BeginPull(ctx, waybill.BeginPull{Image: image})
 	if err == nil {
-		begun, err = m.store.BeginPull(ctx, waybill.BeginPull{Image: image})
+		if err, _ = m.files.putRight(klog.FromContext(ctx), nil); err != nil {
+			// It does not begin.
+			err = errors.Join(err, m.store.EndPull(ctx, waybill.EndPull{Image: image, Pull: begun.Pull, Outcome: waybill.OutcomeNothing}))
+		}
 	}
 	if err != nil {
 		return 0, fmt.Errorf("failed to record image pull intent: %w", err)
@@ -147,20 +144,11 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 	pulled := waybill.EndPull{Image: image, ImageRef: imageRef, Pull: m.pullOf(ctx, image),
 		Outcome: waybill.OutcomePulled, Credentials: credentialsToStore(credentials)}
 	pulled.VerifiedBy, pulled.ValidUntil = m.termsOf(ctx, image)
-	release, fileErr := m.files.hold(recordFile(imageRef))
-	defer release()
 	if err := m.store.EndPull(ctx, pulled); err != nil {
 		logger.Error(err, "failed to write image pulled record", "imageRef", imageRef)
 		return
 	}
-	switch {
-	case fileErr != nil:
-		logger.Error(fileErr, "the intent's file stays in its place until this can be written", "image", image)
-	case isImageID(imageRef):
-		m.files.dropIntents(logger, image)
-	default: // the next list tells the ID, which a kubelet goes by
-		m.files.keepIntents(image)
-	}
+	m.files.putRight(logger, nil)
 	m.metrics.note(logger, m.store)
 }
 
@@ -180,7 +168,7 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 		logger.Error(err, "failed to remove image pull intent", "image", image)
 		return
 	}
-	m.files.dropIntents(logger, image)
+	m.files.putRight(logger, nil)
 	m.metrics.note(logger, m.store)
 }
 
@@ -286,13 +274,10 @@ func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []
 	for _, imageRef := range imageList {
 		listed = append(listed, waybill.ListedImage{ID: imageRef})
 	}
-	m.files.begin()
 	if _, err := m.store.PruneBefore(ctx, waybill.PruneBefore{Images: listed, Before: until, AllowEmpty: true}); err != nil {
 		logger.Error(err, "failed to prune ImagePulledRecords")
 		return
 	}
-	m.files.afterRecords(logger, func(record waybill.PulledRecord) bool {
-		return !record.Updated.Before(until) || slices.Contains(imageList, record.ImageRef)
-	})
+	m.files.putRight(logger, nil)
 	m.metrics.note(logger, m.store)
 }

@@ -1,6 +1,8 @@
 package kubelet
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -277,6 +279,12 @@ func (h *historyMaker) add(s step) {
 		s.onNode = h.runtimeList()
 	}
 	h.steps = append(h.steps, s)
+}
+
+// isImageID says whether a ref is the ID by which a runtime lists its image.
+func isImageID(ref string) bool {
+	digest, err := hex.DecodeString(strings.TrimPrefix(ref, "sha256:"))
+	return err == nil && len(digest) == sha256.Size
 }
 
 // arrive brings an image that nobody records, unless its ref is there. No runtime pulls by ID.

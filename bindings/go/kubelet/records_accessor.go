@@ -51,7 +51,7 @@ func NewRecordsAccessor(store *store.Store) (*RecordsAccessor, error) {
 	accessor, err := newRecordsAccessor(store)
 	if err == nil {
 		accessor.files = closedFilesOf(store)
-		accessor.files.afterStart()
+		accessor.files.putRight(klog.Background(), nil)
 	}
 	return accessor, err
 }
@@ -95,23 +95,20 @@ func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
 }
 
 func (a *RecordsAccessor) writeIntent(logger klog.Logger, image string) error {
-	release, err := a.files.hold(intentFiles(image)...)
-	defer release()
-	if err != nil {
-		return err
-	}
 	if _, err := a.store.BeginPull(context.Background(), waybill.BeginPull{Image: image, UnlessRunning: true}); err != nil {
 		return err
 	}
 	a.metrics.note(logger, a.store)
-	return nil
+	// The stored intent stays, if this fails: it can only close.
+	err, _ := a.files.putRight(logger, nil)
+	return err
 }
 
 func (a *RecordsAccessor) deleteIntent(logger klog.Logger, image string) error {
 	if _, err := a.store.DropPulls(context.Background(), waybill.DropPulls{Image: &image, Reason: "the kubelet deleted its intent"}); err != nil && !errors.Is(err, waybill.ErrNotFound) {
 		return err
 	}
-	a.files.dropIntents(logger, image)
+	a.files.putRight(logger, nil)
 	a.metrics.note(logger, a.store)
 	return nil
 }
@@ -161,16 +158,12 @@ func (a *RecordsAccessor) writeRecord(logger klog.Logger, record *kubeletconfig.
 	if record == nil {
 		return errors.New("the ImagePulledRecord is nil")
 	}
-	release, err := a.files.hold(recordFile(record.ImageRef))
-	defer release()
-	if err != nil {
-		return err
-	}
 	if err := a.store.PutImage(context.Background(), waybill.PutImage{Record: recordToStore(record)}); err != nil {
 		return err
 	}
 	a.metrics.note(logger, a.store)
-	return nil
+	_, err := a.files.putRight(logger, nil)
+	return err
 }
 
 // intentsOf returns the first of the pulls of each image string and handler that may bring something.
@@ -194,7 +187,7 @@ func (a *RecordsAccessor) deleteRecord(logger klog.Logger, imageRef string) erro
 	if err := a.store.DeleteImage(context.Background(), waybill.DeleteImage{ImageRef: imageRef}); err != nil {
 		return err
 	}
-	a.files.drop(logger, recordFile(imageRef))
+	a.files.putRight(logger, nil)
 	a.metrics.note(logger, a.store)
 	return nil
 }

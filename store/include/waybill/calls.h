@@ -437,6 +437,26 @@ struct ExportKubeletFiles {
   using Answer = ExportReport;
 };
 
+// A file below image_manager/.
+struct MissingFile {
+  std::string path = {};  // "pulled/sha256-…"
+  std::string content = {};
+};
+
+// R; not through the socket. What keeps closed, for a kubelet without waybill that is started in
+// the place of one with waybill inside, what that one pulled: a record without credentials of each
+// image, and the intent of each unresolved pull. Another kubelet's files stay as they are.
+struct ListKubeletFiles {
+  std::filesystem::path kubelet_directory = {};
+  // The runtime's complete list, which ClassifyImages took. Without it no record is needless in
+  // mode strict.
+  std::optional<std::vector<ListedImage>> images = {};
+  struct Answer {
+    std::vector<MissingFile> missing = {};   // to be written
+    std::vector<std::string> needless = {};  // waybill's own; to be removed once none is missing
+  };
+};
+
 // --- Without a store (L; not through the socket) -------------------------------------------------
 
 // Takes a store that nobody has open to another schema version, after a backup. kConflict: that
