@@ -21,6 +21,7 @@
 #include "runtime/cri/containerd.h"
 #include "runtime/cri/runtime_client.h"
 #include "runtime/files/documents.h"
+#include "store/base/caught.h"
 #include "store/base/described.h"
 #include "store/base/image_name.h"
 #include "store/base/try.h"
@@ -274,7 +275,11 @@ class Finder {
   void AddFlagsOfK3s(const Process& k3s, Process& kubelet) {
     std::vector<std::string> paths = {kK3sConfig};
     const std::string folder = std::string(kK3sConfig) + ".d";
-    for (const auto& name : node_.NamesIn(folder)) paths.push_back(folder + "/" + name);
+    const auto names = files_.List(folder);
+    if (!names && node_.MayHave(folder)) node_.told = NotSeen(names.error().message);
+    for (const auto& name : names.value_or(std::vector<std::string>())) {
+      paths.push_back(folder + "/" + name);
+    }
     std::vector<std::string> flags;
     for (const std::string& path : paths) {
       if (!node_.MayHave(path)) continue;
@@ -299,6 +304,7 @@ class Finder {
   // One, or a list of them.
   Result<void> AddKubeletArgs(const std::string& path, std::vector<std::string>& flags) const {
     auto config = TRY(ReadYaml(path));
+    if (!config.is_object()) return NotSeen(path + " has no fields");
     auto& args = config["kubelet-arg"];
     if (args.is_null()) return {};
     if (args.is_string()) args = nlohmann::json::array({args});
@@ -485,13 +491,11 @@ class Finder {
     }
     if (fitting.size() == 1) return fitting[0];
     if (named.size() == 1) return named[0];
-    const std::string hint = "run it as root, on the node itself";
-    if (named.empty())
-      return Error{ErrorCode::kNotFound, "no process of the runtime is seen", hint};
+    if (named.empty()) return Error{ErrorCode::kNotFound, "no process of the runtime is seen", {}};
     return Error{
         ErrorCode::kConflict,
         "several processes are called " + program + ", and which one the kubelet asks is not known",
-        hint};
+        {}};
   }
 
   Result<RuntimePulls> FindPulls() const {
@@ -605,12 +609,14 @@ class Finder {
 }  // namespace
 
 Result<std::unique_ptr<const Node>> Node::Find(NodeOptions options, Kernel kernel) {
-  const internal::RootedFiles files(options.root);
-  std::unique_ptr<Node> node(
-      new Node{.options = std::move(options), .kernel = std::move(kernel), .files = files});
-  if (node->options.node_json) node->json = ParseJson(*node->options.node_json);
-  TRY(Finder(*node).Run());
-  return std::unique_ptr<const Node>(std::move(node));
+  return internal::Guarded([&]() -> Result<std::unique_ptr<const Node>> {
+    const internal::RootedFiles files(options.root);
+    std::unique_ptr<Node> node(
+        new Node{.options = std::move(options), .kernel = std::move(kernel), .files = files});
+    if (node->options.node_json) node->json = ParseJson(*node->options.node_json);
+    TRY(Finder(*node).Run());
+    return std::unique_ptr<const Node>(std::move(node));
+  });
 }
 
 bool Node::MayHave(const fs::path& path) const {

@@ -162,6 +162,10 @@ const std::vector<Row> kRows = {
     // What is there and can't be read may say anything.
     {"+kubelet-gate", "unknown", "leads to nothing",
      K3s("") + Set("=/etc/rancher/k3s/config.yaml", "/nowhere")},
+    {"+kubelet-gate", "unknown", "leads to nothing",
+     K3s("") + Set("=/etc/rancher/k3s/config.yaml.d", "/nowhere")},
+    {"+kubelet-gate", "unknown", "config.yaml has no fields",
+     K3s("") + Set("/etc/rancher/k3s/config.yaml", "- a\n")},
     // Flags may be below the folder that a kubelet works in.
     {"+kubelet-gate", "unknown", "in which folder",
      Set("process 4242", "/usr/bin/kubelet --config=k.yaml")},
