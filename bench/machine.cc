@@ -8,7 +8,6 @@
 #include <mntent.h>
 #include <openssl/crypto.h>
 #include <sys/stat.h>
-#include <sys/times.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -33,18 +32,6 @@ std::string CpuModel() {
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "unknown CPU";
-}
-
-std::string Caches() {
-  std::string caches;
-  int level = 0;
-  for (const int name : {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE}) {
-    ++level;
-    if (const long bytes = ::sysconf(name); bytes > 0) {
-      caches += fmt::format(", L{} {} KiB", level, bytes / 1024);
-    }
-  }
-  return caches;
 }
 
 // Type and options of the file system that holds `path`.
@@ -105,12 +92,9 @@ std::string Commit() {
   return commit == nullptr || *commit == '\0' ? "not given" : commit;
 }
 
-// Above that they may have changed the figures. The kernel's own threads are among them.
-constexpr double kShareOfOthers = 0.2;
-
 }  // namespace
 
-Machine::Machine(const std::filesystem::path& scratch) : began_(TicksNow()) {
+Machine::Machine(const std::filesystem::path& scratch) {
   struct utsname kernel {};
   uname(&kernel);
   const auto [type, options] = MountOf(scratch);
@@ -119,8 +103,8 @@ Machine::Machine(const std::filesystem::path& scratch) : began_(TicksNow()) {
   facts = {{"commit", Commit()},
            {"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
            {"seed", std::to_string(kSeed)},
-           {"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), Cpus(), Caches(),
-                                   kernel.sysname, kernel.release)},
+           {"machine",
+            fmt::format("{}, {} CPUs, {} {}", CpuModel(), Cpus(), kernel.sysname, kernel.release)},
            {"load", fmt::format("{:.1f} before the run", load)},
            {"compiler", fmt::format("{}, {}", kCompiler, WAYBILL_BUILD_TYPE)},
            {"libraries", Libraries()},
@@ -140,29 +124,9 @@ Machine::Machine(const std::filesystem::path& scratch) : began_(TicksNow()) {
   }
 }
 
-Machine::Ticks Machine::TicksNow() {
-  std::ifstream in("/proc/stat");
-  std::string cpu;
-  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, softirq = 0, stolen = 0;
-  in >> cpu >> user >> nice >> system >> idle >> wait >> irq >> softirq >> stolen;
-  const double busy = user + nice + system + irq + softirq + stolen;
-  struct tms own {};
-  ::times(&own);
-  return {.all = busy + idle + wait,
-          .others = busy - static_cast<double>(own.tms_utime + own.tms_stime + own.tms_cutime +
-                                               own.tms_cstime)};
-}
-
 void Machine::End() {
-  const Ticks now = TicksNow();
-  const double all = now.all - began_.all;
-  const double share = all > 0 ? std::clamp((now.others - began_.others) / all, 0.0, 1.0) : 0;
-  const std::string taken = fmt::format("others took {:.0f} % of the CPUs", share * 100);
   for (auto& [name, value] : facts) {
-    if (name == "load") value += fmt::format(", {:.1f} after it; {} meanwhile", LoadNow(), taken);
-  }
-  if (share > kShareOfOthers) {
-    warnings.push_back(fmt::format("the machine was busy ({})", taken));
+    if (name == "load") value += fmt::format(", {:.1f} after it", LoadNow());
   }
 }
 

@@ -24,21 +24,10 @@ class Machine {
   std::vector<std::string> warnings;
   bool in_memory = false;  // `scratch` is
 
-  // Adds to the load what it is now, which contains the run's own, and what others took; warns if
-  // that was so much that the figures may be theirs.
+  // Adds to the load what it is now, which contains the run's own.
   void End();
   // "unknown": there is no such fact.
   std::string Fact(std::string_view name) const;
-
- private:
-  // Of a processor, since it booted.
-  struct Ticks {
-    double all = 0;     // of all CPUs
-    double others = 0;  // of other programs, the kernel and other virtual machines
-  };
-  static Ticks TicksNow();
-
-  Ticks began_;
 };
 
 }  // namespace waybill::bench

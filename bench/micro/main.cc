@@ -69,8 +69,6 @@ void MeasureStore(const Micro& micro, std::size_t records) {
   MeasureThreads(micro, on);
   begin("decisions through C and Go", "x C++");
   MeasureBindings(micro, on);
-  begin("what waybill preview does", "x decision");
-  MeasurePreviews(micro, on);
   begin("calls that commit", "x commit");
   MeasureCommits(micro, on);
   begin("runtime handlers and user namespaces: reads beside a lookup, commits beside a commit",

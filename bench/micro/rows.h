@@ -80,10 +80,10 @@ inline constexpr auto kNothing = [] {};
 // around ours, outside its time.
 template <typename BareWork, typename Before, typename Ours, typename After = decltype(kNothing)>
 void Beside(State& state, const BareWork& bare, const Before& before, const Ours& ours,
-            const After& after = kNothing, std::size_t bare_batch = 1) {
+            const After& after = kNothing) {
   double theirs = 0;
   for (auto _ : state) {
-    theirs += NanosecondsOf(bare) / static_cast<double>(bare_batch);
+    theirs += NanosecondsOf(bare);
     before();
     state.SetIterationTime(NanosecondsOf(ours) / 1e9);
     after();
@@ -134,8 +134,6 @@ void MeasureSecrets(const Micro& micro);
 
 // bindings.cc: through C and, where the run's text names bindings/go/bench, through Go
 void MeasureBindings(const Micro& micro, const MicroStore& on);
-// previews.cc
-void MeasurePreviews(const Micro& micro, const MicroStore& on);
 
 // calls.cc: changes the store, but not its records of the data set
 void MeasureCommits(const Micro& micro, const MicroStore& on);
