@@ -1,13 +1,11 @@
 #include "store/owner_socket/request.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <utility>
 
-#include "store/base/json.h"
-#include "store/base/try.h"
 #include "store/owner_socket/server.h"
 
 namespace waybill::internal {
@@ -16,8 +14,10 @@ namespace {
 
 constexpr std::string_view kInterface = "dev.waybill";
 constexpr std::string_view kService = "org.varlink.service";
-constexpr std::size_t kMaxMethodBytes = 256;
 
+constexpr std::string_view kInfo =
+    R"({"vendor":"waybill","product":"waybill","version":")" WAYBILL_VERSION
+    R"(","url":"","interfaces":["org.varlink.service","dev.waybill"]})";
 constexpr std::string_view kServiceText = R"(# What every varlink service answers.
 interface org.varlink.service
 
@@ -44,25 +44,55 @@ error PermissionDenied ()
 error ExpectedMore ()
 )";
 
-// A member of an object, which is written within the braces that Begin and End make.
-void Put(JsonWriter& to, std::string_view key, std::string_view text) {
-  to.Key(key);
-  to.String(text);
+// What a reply is read as.
+struct Reply {
+  std::string error = {};  // with its interface; empty: there is none
+  JsonText parameters = {"{}"};
+
+  void Describe(auto& v) const {
+    v.Optional("error", error);
+    v.Optional("parameters", parameters);
+  }
+};
+
+// The parameters of dev.waybill's errors.
+struct Failure {
+  std::string message = {};
+  std::string hint = {};
+  std::uint32_t retry_after_ms = 0;
+
+  void Describe(auto& v) const {
+    v("message", message);
+    v.Optional("hint", hint);
+    v.Optional("retryAfterMs", retry_after_ms);
+  }
+};
+
+struct Interface {
+  std::string name = {};
+
+  void Describe(auto& v) const { v("interface", name); }
+};
+
+// Texts by their names: parameters of varlink's own.
+using Texts = std::map<std::string, std::string>;
+
+// Of a value that was read.
+bool IsObject(const JsonText& json) { return json.text.starts_with('{'); }
+
+std::string Answered(std::string_view parameters) {
+  return "{\"parameters\":" + std::string(parameters) + "}";
 }
 
-// {"error": …, "parameters": {…}}; without an error its part is left out.
-template <typename Write>
-std::string Reply(std::string_view interface, std::string_view error, const Write& parameters) {
-  std::string text;
-  JsonWriter to(text);
-  to.Begin('{');
-  if (!error.empty()) Put(to, "error", std::string(interface) + "." + std::string(error));
-  to.Key("parameters");
-  to.Begin('{');
-  parameters(to);
-  to.End('}');
-  to.End('}');
-  return text;
+// `error` needs no escapes.
+std::string Refused(const std::string& error, std::string_view parameters) {
+  return "{\"error\":\"" + error + "\",\"parameters\":" + std::string(parameters) + "}";
+}
+
+// "dev.waybill" and "Explain".
+std::pair<std::string_view, std::string_view> SplitName(std::string_view name) {
+  const std::size_t dot = std::min(name.rfind('.'), name.size());
+  return {name.substr(0, dot), name.substr(std::min(dot + 1, name.size()))};
 }
 
 // "NotFound" for "notFound".
@@ -80,50 +110,17 @@ ErrorCode CodeOf(std::string_view name) {
   return ErrorCode::kInternal;
 }
 
-// Each member of an object once, by `read`, which says whether it could.
-template <typename Read>
-bool ReadObject(JsonReader& from, const Read& read) {
-  if (!from.Open('{')) return false;
-  std::string key;
-  for (bool first = true; from.More('{', first);) {
-    if (!from.Key(key)) return false;
-    if (!read(key)) {
-      from.Within(key);
-      return false;
-    }
-  }
-  return from.ok();
-}
-
 std::string Describe(std::string_view parameters, const Door& door) {
-  std::optional<std::string> interface;
-  JsonReader from(parameters);
-  const bool is_read = ReadObject(from, [&](const std::string& key) {
-    if (key != "interface" || interface) return from.Fail("it is not expected here");
-    return from.String(interface.emplace());
-  });
-  if (!is_read || !interface) return ServiceError("InvalidParameter", "parameter", "interface");
-  const bool is_service = *interface == kService;
-  if (!is_service && *interface != kInterface) {
-    return ServiceError("InterfaceNotFound", "interface", *interface);
+  Interface interface;
+  if (!FromJson(parameters, interface).empty()) {
+    return ServiceError("InvalidParameter", "parameter", "interface");
   }
-  return Reply({}, {}, [&](JsonWriter& to) {
-    Put(to, "description", is_service ? kServiceText : door.interface_text());
-  });
-}
-
-std::string Introduce() {
-  return Reply({}, {}, [](JsonWriter& to) {
-    Put(to, "vendor", "waybill");
-    Put(to, "product", "waybill");
-    Put(to, "version", LibraryVersion());
-    Put(to, "url", "");
-    to.Key("interfaces");
-    to.Begin('[');
-    to.String(kService);
-    to.String(kInterface);
-    to.End(']');
-  });
+  const bool is_service = interface.name == kService;
+  if (!is_service && interface.name != kInterface) {
+    return ServiceError("InterfaceNotFound", "interface", interface.name);
+  }
+  const std::string_view text = is_service ? kServiceText : door.interface_text();
+  return Answered(ToJson(Texts{{"description", std::string(text)}}));
 }
 
 std::string Perform(const Request& request, Door& door) {
@@ -132,22 +129,18 @@ std::string Perform(const Request& request, Door& door) {
                        "upgrade: this owner speaks nothing but varlink; nothing was changed",
                        "send the request without it"});
   }
-  const std::string_view method = request.method;
-  const std::size_t dot = std::min(method.rfind('.'), method.size());
-  const std::string_view interface = method.substr(0, dot);
-  const std::string_view name = method.substr(std::min(dot + 1, method.size()));
+  const auto [interface, name] = SplitName(request.method);
   if (interface == kInterface && door.Knows(name)) {
-    if (auto result = door.Call(name, request.parameters)) {
-      if (!*result) return ErrorReply(result->error());
-      return "{\"parameters\":" + **result + "}";
+    if (auto result = door.Call(name, request.parameters.text)) {
+      return *result ? Answered(**result) : ErrorReply(result->error());
     }
   } else if (interface == kService) {
-    if (name == "GetInfo") return Introduce();
-    if (name == "GetInterfaceDescription") return Describe(request.parameters, door);
+    if (name == "GetInfo") return Answered(kInfo);
+    if (name == "GetInterfaceDescription") return Describe(request.parameters.text, door);
   } else if (interface != kInterface) {
     return ServiceError("InterfaceNotFound", "interface", interface);
   }
-  return ServiceError("MethodNotFound", "method", method);
+  return ServiceError("MethodNotFound", "method", request.method);
 }
 
 // What an error of varlink's own means to who asked this owner.
@@ -173,36 +166,11 @@ std::string_view LibraryVersion() { return WAYBILL_VERSION; }
 
 Result<Request> ReadRequest(std::string_view text) {
   Request request;
-  constexpr std::array<std::string_view, 5> kKeys{"method", "parameters", "oneway", "more",
-                                                  "upgrade"};
-  std::array<bool, kKeys.size()> seen{};
-  JsonReader from(text);
-  const auto flag = [&](bool& value) { return from.Null() || from.Bool(value); };
-  const auto read = [&](const std::string& key) {
-    const auto at =
-        static_cast<std::size_t>(std::find(kKeys.begin(), kKeys.end(), key) - kKeys.begin());
-    if (at == kKeys.size()) return from.Fail("a request has no such member");
-    if (std::exchange(seen[at], true)) return from.Fail("it is there twice");
-    switch (at) {
-      case 0:
-        return from.String(request.method) &&
-               (request.method.size() <= kMaxMethodBytes || from.Fail("it is too long"));
-      case 1:
-        if (from.Null()) return true;
-        return from.Peek() == '{' ? from.Skip(request.parameters) : from.Fail("expected an object");
-      case 2:
-        return flag(request.oneway);
-      case 3:
-        return flag(request.more);
-      default:
-        return flag(request.upgrade);
-    }
-  };
-  if (ReadObject(from, read) && (seen[0] || from.Fail("method is missing")) && from.End()) {
-    return request;
-  }
+  std::string problem = FromJson(text, request);
+  if (problem.empty() && !IsObject(request.parameters)) problem = "parameters: expected an object";
+  if (problem.empty()) return request;
   return Error{ErrorCode::kInvalidArgument,
-               "a request that can't be read: " + from.Problem() + "; nothing was changed",
+               "a request that can't be read: " + problem + "; nothing was changed",
                "a request is a JSON object with a method and its parameters"};
 }
 
@@ -222,42 +190,30 @@ std::string ErrorReply(const Error& error) {
   const std::string_view hint =
       error.hint.empty() ? HintText(error.hint_code) : std::string_view(error.hint);
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(error.retry_after).count();
-  return Reply(kInterface, NameOf(error.code), [&](JsonWriter& to) {
-    Put(to, "message", error.message);
-    if (!hint.empty()) Put(to, "hint", hint);
-    if (wait > 0) {
-      to.Key("retryAfterMs");
-      to.Number(wait);
-    }
-  });
+  return Refused(
+      std::string(kInterface) + "." + NameOf(error.code),
+      ToJson(Failure{error.message, std::string(hint),
+                     static_cast<std::uint32_t>(std::clamp<std::int64_t>(wait, 0, UINT32_MAX))}));
 }
 
 std::string ServiceError(std::string_view name, std::string_view parameter,
                          std::string_view value) {
-  return Reply(kService, name, [&](JsonWriter& to) {
-    if (!parameter.empty()) Put(to, parameter, value);
-  });
+  Texts parameters;
+  if (!parameter.empty()) parameters.emplace(parameter, value);
+  return Refused(std::string(kService) + "." + std::string(name), ToJson(parameters));
 }
 
 Result<std::string> RequestFor(std::string_view name, std::string_view parameters) {
-  std::string_view object = "{}";
-  JsonReader from(parameters);
-  const bool is_object =
-      parameters.empty() ||
-      ((from.Peek() == '{' || from.Fail("expected an object")) && from.Skip(object) && from.End());
-  if (!is_object) {
+  JsonText object = Request().parameters;
+  std::string problem = parameters.empty() ? "" : FromJson(parameters, object);
+  if (problem.empty() && !IsObject(object)) problem = "expected an object";
+  if (!problem.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the parameters of " + std::string(name) + " can't be read: " + from.Problem() +
+                 "the parameters of " + std::string(name) + " can't be read: " + problem +
                      "; nothing was changed",
                  "write a JSON object"};
   }
-  std::string text;
-  JsonWriter to(text);
-  to.Begin('{');
-  Put(to, "method", std::string(kInterface) + "." + std::string(name));
-  to.Key("parameters");
-  to.Raw(object);
-  to.End('}');
+  std::string text = ToJson(Request{std::string(kInterface) + "." + std::string(name), object});
   if (text.size() <= kMaxOwnerMessageBytes) return text;
   return Error{
       ErrorCode::kLimitExceeded,
@@ -266,37 +222,20 @@ Result<std::string> RequestFor(std::string_view name, std::string_view parameter
 }
 
 std::optional<Result<std::string>> ReadReply(std::string_view text) {
-  std::string name;
-  std::string_view parameters = "{}";
-  JsonReader from(text);
-  // What a later version adds is skipped.
-  const bool is_read = ReadObject(from, [&](const std::string& key) {
-    std::string_view other;
-    if (key == "error") return from.Null() || from.String(name);
-    if (key != "parameters") return from.Skip(other);
-    if (from.Null()) return true;
-    return from.Peek() == '{' ? from.Skip(parameters) : from.Fail("expected an object");
-  });
-  if (!is_read || !from.End()) return std::nullopt;
-  if (name.empty()) return std::string(parameters);
-  const std::size_t dot = std::min(name.rfind('.'), name.size());
-  const std::string_view interface = std::string_view(name).substr(0, dot);
-  if (interface == kService) return FromService(std::string_view(name).substr(dot + 1));
-  if (interface != kInterface) return std::nullopt;
-  Error error{CodeOf(std::string_view(name).substr(dot + 1))};
-  JsonReader inner(parameters);
-  const bool is_said = ReadObject(inner, [&](const std::string& key) {
-    std::string_view other;
-    if (inner.Null()) return true;
-    if (key == "message") return inner.String(error.message);
-    if (key == "hint") return inner.String(error.hint);
-    if (key != "retryAfterMs") return inner.Skip(other);
-    std::uint32_t wait = 0;
-    if (!inner.Number(wait)) return false;
-    error.retry_after = std::chrono::milliseconds(wait);
-    return true;
-  });
-  if (!is_said) return std::nullopt;
+  Reply reply;
+  if (!FromJson(text, reply, Strangers::kSkip).empty() || !IsObject(reply.parameters)) {
+    return std::nullopt;
+  }
+  if (reply.error.empty()) return std::string(reply.parameters.text);
+  const auto [interface, name] = SplitName(reply.error);
+  if (interface == kService) return FromService(name);
+  Failure failure;
+  if (interface != kInterface ||
+      !FromJson(reply.parameters.text, failure, Strangers::kSkip).empty()) {
+    return std::nullopt;
+  }
+  Error error{CodeOf(name), std::move(failure.message), std::move(failure.hint)};
+  error.retry_after = std::chrono::milliseconds(failure.retry_after_ms);
   // The command has words of its own for it.
   for (int hint = 1; hint <= static_cast<int>(kLastHint); ++hint) {
     if (error.hint != HintText(static_cast<Hint>(hint))) continue;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "store/base/described.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -20,11 +21,19 @@ class Door;
 std::string_view LibraryVersion();  // "0.1.0"
 
 struct Request {
-  std::string method;
-  std::string_view parameters = "{}";  // part of the request's text
-  bool oneway = false;                 // no reply is wanted
-  bool more = false;                   // several replies are allowed: one is sent
+  std::string method = {};
+  JsonText parameters = {"{}"};  // in the text that was read
+  bool oneway = false;           // no reply is wanted
+  bool more = false;             // several replies are allowed: one is sent
   bool upgrade = false;
+
+  void Describe(auto& v) const {
+    v("method", method, {.bytes = 256});
+    v.Optional("parameters", parameters);
+    v.Optional("oneway", oneway);
+    v.Optional("more", more);
+    v.Optional("upgrade", upgrade);
+  }
 };
 // kInvalidArgument: it is not JSON, or not a request; the message says where.
 Result<Request> ReadRequest(std::string_view text);

@@ -344,7 +344,7 @@ namespace {
 // Whether the store may change by it. Elsewhere than among the parameters, the member is refused.
 bool MayChange(const internal::Request& request) {
   return !door::OnlyReads(request.method.substr(request.method.rfind('.') + 1)) &&
-         request.parameters.find(R"("dryRun":true)") == std::string_view::npos;
+         request.parameters.text.find(R"("dryRun":true)") == std::string_view::npos;
 }
 
 template <typename C>
