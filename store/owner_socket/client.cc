@@ -22,22 +22,15 @@ using std::chrono::milliseconds;
 
 enum class Got : std::uint8_t { kDone, kEnd, kTooLong, kFailed };
 
-// kDone: bytes can be received, or sent.
-Got WaitFor(const Fd& fd, short events, Clock::time_point until) {
-  while (true) {
-    const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
-    if (left <= 0) return Got::kTooLong;
-    pollfd polled{fd.get(), events, 0};
-    const int n = poll(&polled, 1, static_cast<int>(left));
-    if (n > 0) return Got::kDone;
-    if (n < 0 && errno != EINTR) return Got::kFailed;
-  }
-}
-
 // What a send or a receive that did nothing means. kDone: try again.
 Got AfterError(const Fd& fd, short events, Clock::time_point until) {
   if (errno == EINTR) return Got::kDone;
-  if (errno == EAGAIN) return WaitFor(fd, events, until);
+  if (errno == EAGAIN) {
+    const Ready ready = WaitFor(fd, events, until);
+    return ready == Ready::kYes       ? Got::kDone
+           : ready == Ready::kTooLong ? Got::kTooLong
+                                      : Got::kFailed;
+  }
   return errno == ECONNRESET || errno == EPIPE ? Got::kEnd : Got::kFailed;
 }
 

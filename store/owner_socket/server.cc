@@ -58,18 +58,6 @@ void Tell(const Fd& fd, const std::string& reply) {
   static_cast<void>(send(fd.get(), reply.c_str(), reply.size() + 1, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
-bool PollUntil(const Fd& fd, short events, std::chrono::steady_clock::time_point until) {
-  while (true) {
-    const auto left =
-        std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()).count();
-    if (left <= 0) return false;
-    pollfd polled{fd.get(), events, 0};
-    const int n = poll(&polled, 1, static_cast<int>(left));
-    if (n > 0) return true;
-    if (n < 0 && errno != EINTR) return false;
-  }
-}
-
 // Whether the client is gone.
 bool IsGone(const Fd& fd) {
   pollfd polled{fd.get(), 0, 0};
@@ -363,7 +351,8 @@ bool OwnerServer::Wait(Connection& connection, State state, Clock::time_point si
   connection.since = since;
   changed_.notify_all();
   lock.unlock();
-  const bool has_come = PollUntil(connection.fd, state == State::kHears ? POLLIN : POLLOUT, until);
+  const short events = state == State::kHears ? POLLIN : POLLOUT;
+  const bool has_come = WaitFor(connection.fd, events, until) == Ready::kYes;
   lock.lock();
   connection.state = State::kAwake;
   return has_come && !connection.is_cut;

@@ -1,6 +1,7 @@
 #include "store/owner_socket/socket_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -151,6 +152,18 @@ Result<Fd> ConnectToOwner(const std::filesystem::path& directory,
                  "find out who that is"};
   }
   return fd;
+}
+
+Ready WaitFor(const Fd& socket, short events, std::chrono::steady_clock::time_point until) {
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return Ready::kTooLong;
+    pollfd polled{socket.get(), events, 0};
+    const int n = poll(&polled, 1, static_cast<int>(left.count()));
+    if (n > 0) return Ready::kYes;
+    if (n < 0 && errno != EINTR) return Ready::kFailed;
+  }
 }
 
 std::optional<Peer> PeerOf(const Fd& socket) {

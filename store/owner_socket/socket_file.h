@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -47,6 +48,10 @@ class ListeningSocket {
 // its queue. Errors: AskOwner.
 Result<Fd> ConnectToOwner(const std::filesystem::path& directory,
                           std::chrono::milliseconds patience);
+
+// Until bytes can be received (POLLIN), or sent (POLLOUT). kFailed: errno says why.
+enum class Ready : std::uint8_t { kYes, kTooLong, kFailed };
+Ready WaitFor(const Fd& socket, short events, std::chrono::steady_clock::time_point until);
 
 // Who is at the other end, by SO_PEERCRED: for a client, who listens. nullopt: unknown.
 struct Peer {
