@@ -470,7 +470,7 @@ json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResp
     def push(self, repository, tag="v1", salt=None, padding=b""):
         """A new image in the registry."""
         image = self.image(salt or repository, padding)
-        image.name = self.registry.push(repository, tag, image)
+        image.repository, image.name = repository, self.registry.push(repository, tag, image)
         image.by_digest = f"{ADDRESS}/{repository}@{image.digest}"
         return image
 
@@ -501,6 +501,11 @@ json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResp
     def wait_for_image(self, image):
         """Until the runtime lists it."""
         wait_for(f"image {image.id}", 30, lambda: any(i["id"] == image.id for i in self.images()))
+
+    def finish_pull(self, image):
+        """One that the registry held: until the runtime lists what it brings."""
+        self.registry.release(image.repository)
+        self.wait_for_image(image)
 
     def give_host_ids(self, pods):
         """As many ranges for pods in user namespaces as subuid(5) gives the user kubelet."""
@@ -612,6 +617,13 @@ class Tenant:
                 "hostNetwork": spec.get("hostUsers", True), "imagePullSecrets": [{"name": secret}] if secret else [],
                 "containers": [{"name": "app", "image": image, "imagePullPolicy": policy}], **spec}})
         return Pod(self, name, created["metadata"]["uid"])
+
+    def begins_pull(self, image, name=None, **how):
+        """A pod whose pull the registry holds in the middle of a layer, until it is released."""
+        self.node.registry.hold(image.repository)
+        pod = self.create_pod(name or image.name, **how)
+        self.node.registry.wait_until_asked(image.repository)
+        return pod
 
     def pulls(self, image, **how):
         """A pod that must get in, for the scene to go on. It keeps running."""
