@@ -58,6 +58,12 @@ class GuardEnded(RuntimeError):
     pass
 
 
+def docker_config(user, password, *registries):
+    """A config.json."""
+    auth = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return json.dumps({"auths": dict.fromkeys(registries, {"username": user, "password": password, "auth": auth})})
+
+
 class Node:
     def __init__(self, name, kind):
         self.name, self.kind = name, kind
@@ -68,6 +74,7 @@ class Node:
         self.config = Path("/run/node/kubelet.json")
         self.endpoint = SOCKET  # the kubelet's
         self.kubelet_flags = []
+        self.runtime_config = ""  # containerd's, as it was at first
         self.device = None  # of the kubelet's own disk
         self.collected = None  # pods whose answers are waited for together
         self.program = (HOME / "bin/app").read_bytes()
@@ -149,6 +156,14 @@ class Node:
         self.registry.open_mirror()
         self._pulls_from(MIRROR, ADDRESS)
 
+    def configure_runtime(self, more=""):
+        """As at first, and with more; containerd starts anew."""
+        self._end(self.containerd, signal.SIGTERM)
+        file = RUNTIME_CONFIG / "config.toml"
+        self.runtime_config = self.runtime_config or file.read_text()
+        file.write_text(self.runtime_config + more)
+        self._run_containerd()
+
     def _run_containerd(self):
         self.containerd = cluster.start(
             f"{self.name}.containerd", HOME / "bin/containerd")
@@ -163,7 +178,7 @@ class Node:
     def start(self, kind=None, binary=None, **configuration):
         """Starts the kubelet, after the guard if there is one. kind: another than this node's."""
         kind = kind or self.kind
-        binary = binary or {"inside": "kubelet-with-waybill"}.get(kind, "kubelet")
+        binary = binary or {"inside": "inside/kubelet"}.get(kind, "kubelet")
         self.config.write_text(json.dumps({
             "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
             "containerRuntimeEndpoint": f"unix://{self.endpoint}",
@@ -190,19 +205,29 @@ class Node:
             *self.kubelet_flags)
         wait_for("the kubelet", 60, self._healthy)
 
-    def doctor_objects_to(self, check):
+    def doctor_objects_to(self, check, when=""):
         """Whether `waybill doctor` says of it that it is not as it should be."""
+        text = f"The doctor objects to {check} {when}".rstrip()
         done = subprocess.run([WAYBILL, "doctor", "--kubelet-dir", KUBELET_DIR, "--kubelet-config", self.config,
                                "--cri", f"unix://{SOCKET}", "-o", "json"], capture_output=True)
         print(done.stdout.decode(), done.stderr.decode(), file=sys.stderr)
         verdicts = {c["check"]: c["verdict"] for c in json.loads(done.stdout)["findings"]}
-        self.says(f"The doctor objects to {check}", True, verdicts.get(check) in ("fail", "warn"), verdicts.get(check))
+        self.says(text, True, verdicts.get(check) in ("fail", "warn"), verdicts.get(check))
 
-    def guard_says_nothing_is_verified(self):
+    def guard_says(self, text, holds):
+        """Whether its status says that, within some ticks of its clock."""
         if self.guard:
-            status = run(WAYBILL, "guard", "--status", "--kubelet-dir", KUBELET_DIR).decode()
-            print(status, file=sys.stderr)
-            self.says("The guard says that nothing is verified", True, "verifies nothing" in status, status)
+            got = False
+            with contextlib.suppress(TimeoutError):
+                got = wait_for(text, 10, lambda: holds(self.guard_status()))
+            self.says(f"The guard says {text}", True, bool(got), str(self.guard_status()))
+
+    def explains(self, text, image, *words):
+        """Whether `waybill explain` says all of it about the image."""
+        done = subprocess.run([WAYBILL, "explain", image.name, "--store", STORE, "--cri", f"unix://{SOCKET}"], capture_output=True)
+        said = (done.stdout + done.stderr).decode()
+        print(said, file=sys.stderr)
+        self.says(f"`waybill explain` says {text}", True, all(word in said for word in words), said)
 
     def starts(self, text):
         """Whether it comes up. If the guard refuses, what docs/operations.md says is done."""
@@ -405,23 +430,24 @@ class Node:
                 rest.write(bytes(4096))
         return file
 
-    def give_credential_provider(self):
-        """A credential provider that makes a service account's token its tenant's credential (KEP-4412)."""
+    def give_credential_provider(self, tokens=True):
+        """One that makes a service account's token its tenant's credential (KEP-4412), or gives the node A's."""
         directory = Path("/run/node/provider")
         directory.mkdir()
         config, plugin = directory / "config.json", directory / "tenants"
+        by_token = {"tokenAttributes": {
+            "serviceAccountTokenAudience": "registry", "cacheType": "ServiceAccount", "requireServiceAccount": True}}
         config.write_text(json.dumps({
             "apiVersion": "kubelet.config.k8s.io/v1", "kind": "CredentialProviderConfig", "providers": [{
                 "name": plugin.name, "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
-                "matchImages": [ADDRESS], "defaultCacheDuration": "0s", "tokenAttributes": {
-                    "serviceAccountTokenAudience": "registry", "cacheType": "ServiceAccount",
-                    "requireServiceAccount": True}}]}))
+                "matchImages": [ADDRESS], "defaultCacheDuration": "0s", **(by_token if tokens else {})}]}))
         plugin.write_text(f"""#!/usr/bin/env python3
 import base64, json, sys
 request = json.load(sys.stdin)
-claims = request["serviceAccountToken"].split(".")[1]
-namespace = json.loads(base64.urlsafe_b64decode(claims + "==="))["sub"].split(":")[2]
-tenant = namespace.split("-")[0]
+tenant = "a"
+if {tokens}:
+    claims = request["serviceAccountToken"].split(".")[1]
+    tenant = json.loads(base64.urlsafe_b64decode(claims + "==="))["sub"].split(":")[2].split("-")[0]
 json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResponse", "cacheKeyType": "Image",
            "auth": {{"{ADDRESS}": {{"username": tenant, "password": tenant + "-password"}}}}}}, sys.stdout)
 """)
@@ -584,9 +610,7 @@ class Tenant:
         user = user or self.name
         if not garbage:
             self.node.registry.users[user] = (password, self.name + "/")
-        login = {"username": user, "password": password,
-                 "auth": base64.b64encode(f"{user}:{password}".encode()).decode()}
-        content = json.dumps({"auths": {ADDRESS: login, "https://index.docker.io/v1/": login}}).encode()
+        content = docker_config(user, password, ADDRESS, "https://index.docker.io/v1/").encode()
         body = {"metadata": {"name": secret}, "type": "kubernetes.io/dockerconfigjson",
                 "data": {".dockerconfigjson": base64.b64encode(content).decode()}}
         path = f"/api/v1/namespaces/{self.namespace}/secrets"

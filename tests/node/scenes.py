@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 import cluster
-from node import GUARD_STORE, KUBELET_DIR, RECORDS, RUNTIME_DIR, STATIC_PODS, STORE, WAYBILL, GuardEnded, run, wait_for
+from node import (GUARD_STORE, KUBELET_DIR, RECORDS, RUNTIME_DIR, STATIC_PODS, STORE, WAYBILL, GuardEnded, docker_config, run,
+                  wait_for)
 from registry import ADDRESS
 
 IN, OUT = True, False
@@ -93,6 +94,7 @@ NOT_TOLD = on("guard", "A guard that is not told of AlwaysVerify takes the recor
 STORE_GONE = on("inside", "Its store was taken from under it: it opens nothing until its next start.")
 NOT_EXPORTED = on("inside", "Without an export a stock kubelet finds records without credentials: who pulled it pulls once more.")
 STORE_DAMAGED = on("inside", "What stood on the damaged page is gone: a new pull opens the image.")
+PAGE_GONE = on("inside", "Its row stood on the damaged page, too, so nobody knows any more where it came from: it waits for `waybill allow`.")
 STORE_OLDER = on(
     "inside",
     "An older copy may hold credentials that were revoked since: a new pull opens the image.")
@@ -100,6 +102,20 @@ GATE_OFF = on(
     "stock guard inside",
     "With its gate off, or by NeverVerify, a kubelet asks nobody who may use an image that is there. No guard can change that.")
 OPEN_MIRROR = on("stock guard inside", "The mirror gives the image to whoever pulls, and the kubelet takes that for a proof.")
+MAY_BE_THE_NODES = on(
+    "inside",
+    "A Secret was on record, and waybill inside does not know whether the node had credentials of its own: without a Secret a pod pulls.")
+NODE_SERVES = on(
+    "stock guard inside",
+    "The registry takes the node's own credentials, whoever the pod is: no design can keep out at the pull. Doctor and the guard's "
+    "status say so.")
+ANY_POD = on("stock", "The kubelet's record of a pull without a Secret takes the place of the one that asks for A's.")
+STILL_IN_MEMORY = on(
+    "guard",
+    "The kubelet goes by what it recorded itself until its next start, when it finds A's Secret again: the guard's status names the image.")
+OPEN_SINCE = on(
+    "stock guard inside",
+    "No Secret was on record when the node's own credentials served: until it is forgotten by hand, the image is every pod's.")
 CONTRADICTION = on(
     "inside",
     "File and store contradict each other: no pod gets either range while that one lives, and "
@@ -124,6 +140,11 @@ def two_tenants(node):
     a.set_credential("second", "other", user="a-robot")
     a.asks("A by another Secret, IfNotPresent", image.name, IN, secret="second")
     a.asks("A by another Secret, Never", image.name, IN, secret="second", **NEVER)
+    public = node.push("public/app")
+    a.asks("A a public image, with its Secret, IfNotPresent", public.name, IN)
+    b.asks("B the same without a Secret, IfNotPresent", public.name, IN, secret=None)
+    node.restart()
+    b.asks("B the same after a restart, Never", public.name, IN, MAY_BE_THE_NODES, secret=None, **NEVER)
 
 
 def killed_before(node):
@@ -294,7 +315,7 @@ def records_emptied(node):
         for record in (RECORDS / "pulled").glob("sha256-*"):
             os.truncate(record, 0)
     node.start()
-    all_ask(*asking, owner=UNREADABLE | STORE_DAMAGED)
+    all_ask(*asking, owner=UNREADABLE | STORE_DAMAGED, others=PAGE_GONE)
 
 
 def records_of_another(node):
@@ -823,7 +844,7 @@ def unverified(node, how, **configuration):
         b.asks(f"B its own image with {how}, IfNotPresent", own.name, IN)
     off = how == "the gate off"
     node.doctor_objects_to("kubelet-gate" if off else "kubelet-policy")
-    node.guard_says_nothing_is_verified()
+    node.guard_says("that nothing is verified", lambda status: status["verifiesNothing"])
     node.restart()
     with node.at_once():
         b.asks("B after that, Never", image.name, OUT, UNRECORDED | GATE_UNTOLD if off else {}, **NEVER)
@@ -853,6 +874,67 @@ def open_mirror(node):
     node.registry.down()
     b.asks("B with a garbage Secret while the registry is down, IfNotPresent", late.name, OUT, OPEN_MIRROR, **garbage)
     a.asks("A while the registry is down, IfNotPresent", late.name, IN)
+
+
+def node_config(node):
+    """The node has credentials for A's repositories (config.json), and B has no Secret"""
+    file = KUBELET_DIR / "config.json"
+    file.write_text(docker_config("a", "a-password", ADDRESS))
+    node_credentials(node, file.unlink)
+
+
+def node_provider(node):
+    """The same, by a credential provider without tokens"""
+    node.give_credential_provider(tokens=False)
+    node.guard_flags = ["--kubelet-config", node.config]
+    node_credentials(node, node.kubelet_flags.clear)
+
+
+def node_runtime(node):
+    """The same, in containerd's configuration"""
+    node.configure_runtime(f"""[plugins.'io.containerd.cri.v1.images'.registry.configs.'{ADDRESS}'.auth]
+  username = "a"
+  password = "a-password"
+""")
+    node_credentials(node, node.configure_runtime)
+
+
+def node_credentials(node, take_them_away):
+    """A pulls the first image by its Secret; the node alone pulls the second one."""
+    a, b = node.tenant("a"), node.tenant("b")
+    image, second = node.push("a/app"), node.push("a/app", "v2", salt="second")
+    nobody = {"secret": None}
+    node.start()
+    node.doctor_objects_to("credentials-node")
+    a.pulls(image.name).delete()
+    b.asks("B, Never", image.name, OUT, **nobody, **NEVER)
+    node.stop()
+    early = b.create_pod(image.name, **nobody)  # it pulls before anybody has looked at the new kubelet
+    node.start()
+    b.answer(early, "B, IfNotPresent", OUT, NODE_SERVES)
+    b.asks("B what nobody pulled, IfNotPresent", second.name, OUT, NODE_SERVES, **nobody)
+    node.guard_says("which image waits for the kubelet's next start", lambda status: image.id in status["waiting"])
+    node.guard_says("that the node has credentials", lambda status: ("credentials-node", "fail") in (
+        (check["check"], check["verdict"]) for check in status["checks"]))
+    b.asks("B after that, Never", image.name, OUT, ANY_POD | STILL_IN_MEMORY, **nobody, **NEVER)
+    node.stop()
+    take_them_away()
+    node.start()
+    with node.at_once():
+        b.asks("B without these credentials, Never", image.name, OUT, ANY_POD, **nobody, **NEVER)
+        b.asks("B without these credentials, IfNotPresent", image.name, OUT, ANY_POD, **nobody)
+        b.asks("B the other image, Never", second.name, OUT, OPEN_SINCE, **nobody, **NEVER)
+        a.asks("A, Never", image.name, IN, **NEVER)
+    if node.kind == "stock":
+        return
+    if node.kind == "guard":
+        node.doctor_objects_to("credentials-node", "after that")
+    node.explains("that no registry checked it", second, "all pods", "no registry checked")
+    node.stop()
+    run(WAYBILL, "forget", "image", second.id, "--store", STORE)
+    node.start()
+    b.asks("B the other image when it was forgotten, Never", second.name, OUT, **nobody, **NEVER)
+    a.asks("A the other image when it was forgotten, IfNotPresent", second.name, IN)
 
 
 def policies_told(node):
@@ -946,7 +1028,7 @@ def guard_beside_inside(node):
     node.says("The guard lets the kubelet run", IN, node.guard.poll() in (None, 8))
     node.stop()
     try:
-        node.start("guard", binary="kubelet-with-waybill")
+        node.start("guard", binary="inside/kubelet")
         node.says("The node starts with the guard still enabled", IN, True)
     except GuardEnded as error:
         node.says("The node starts with the guard still enabled", IN, False, str(error))
@@ -1126,4 +1208,5 @@ SCENES = [
     preloaded_by_hand, garbage_collection, guard_comes_late, there_and_back, user_namespaces,
     repair_by_hand, repair_after_kill, foretold_names, imported_while_down, rebooted_without_registry,
     runtime_wiped, both_wiped, both_pull, late_content, guard_storms, full_disk, deleted_live, policies, policies_told,
-    gate_off, never_verify, open_mirror, forgotten_export, all_kinds, guard_beside_inside, service_accounts, guard_in_a_pod]
+    gate_off, never_verify, open_mirror, node_config, node_provider, node_runtime, forgotten_export, all_kinds, guard_beside_inside,
+    service_accounts, guard_in_a_pod]
