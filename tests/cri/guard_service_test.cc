@@ -573,6 +573,10 @@ BOOST_AUTO_TEST_CASE(how_it_ended_decides_on_a_gap) {
     BOOST_TEST(node.Tenant(2) == "none");
     guard.End(SIGKILL);
   }
+  // A kubelet goes on, and nobody sees it.
+  const std::filesystem::path came = node.kubelet() / "image_manager/pulling/came";
+  std::ofstream(came) << "and went";
+  std::filesystem::remove(came);
   node.List({1, 2, 3});
   BOOST_TEST(std::filesystem::exists(node.Marker("pulled")));
   BOOST_TEST(node.Seen().at("runs") == false);
