@@ -130,7 +130,9 @@ std::vector<std::string> WritingSession(const CliStore& store) {
     run("check", {"--image", "r.example/a:1", "--image-ref", ref});
     run("forget", {"image", ref, "--dry-run"});
     run("preload", {"remove", ref, "--reason", "why", "--dry-run"});
-    run("pulled", {"--image", "r.example/a:1", "--image-ref", ref});
+    std::string pull = run("intent", {"--image", "r.example/a:1", "-q"});
+    pull.pop_back();
+    run("pulled", {"--image", "r.example/a:1", "--image-ref", ref, "--pull", pull});
   }
   run("forget", {"image", "sha256:aaaaaa"});
   run("forget", {"image", a, "--runtime", "odd"});

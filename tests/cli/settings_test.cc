@@ -43,7 +43,6 @@ constexpr const char* kCalls[] = {
     "observe --images FILE/images.json --token TOKEN --short-names anywhere",
     "prune --begin",
     "prune --images FILE/images.json --token TOKEN",
-    "prune --images FILE/images.json --until 2020-01-01T00:00:00Z",
     "preload",
     "preload add sha256:4873874c08efc72e9729683a83ffbb7502ee729e9a5ac097723806ea7fa13517 --reason "
     "r",
