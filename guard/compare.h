@@ -83,8 +83,14 @@ struct PullOfUnknownEnd {
   std::string image;
 };
 struct PullOfAnything {};
-using StoreCall = std::variant<NoteUnrecordedPeriod, PullOfAnything, PutImage, BeginPull, EndPull,
-                               PullOfUnknownEnd>;
+// What a record proves, beside what counts of its image when the store is told.
+struct ProvenRecord {
+  PutImage put = {};     // with what was proven alone
+  Items items = {};      // all that the file says
+  bool watched = false;  // so it is newer than what is on record
+};
+using StoreCall = std::variant<NoteUnrecordedPeriod, PullOfAnything, ProvenRecord, PutImage,
+                               BeginPull, EndPull, PullOfUnknownEnd>;
 
 // A change of a file.
 struct Act {
@@ -143,6 +149,9 @@ inline bool IsAsNoted(const Look& look, const KnownFiles& known) {
 
 Compared Compare(const Look& look, const KnownFiles& files, const Known& known,
                  const MustFind& must, const Context& context);
+
+// The call by which the store takes it over. `counts`: what counts of its image, by GetRecord.
+PutImage Beside(const ProvenRecord& proven, ImagePulledRecord counts, std::uint64_t seed);
 
 // What a list settles before it is judged: pulls that proved a record before their intents went
 // brought its image, if the list has it (S1). `drawn`: when the list's token was, by the boot

@@ -21,13 +21,6 @@ const std::string kUnreadableIntent = "an intent can't be read";
 
 std::int64_t SecondsOf(const std::optional<Timestamp>& time) { return time ? time->seconds : 0; }
 
-// What is on record, as far as it counts now.
-ImagePulledRecord OnRecord(const Image& image) {
-  internal::ImageRow row = image.row;
-  row.pulled->entries = image.counting;
-  return internal::RecordOf(row, {}, {});
-}
-
 // Of a kubelet, which knows no handlers.
 std::vector<PullId> RunningPulls(const internal::StoreContent& content, const std::string& string) {
   std::vector<PullId> running;
@@ -201,22 +194,11 @@ class Evidence {
     for (const Item& item : fresh) {
       if (IsAkin(item, counting) || !IsAkin(item, may_have)) proven.push_back(item);
     }
-    PutImage put{.record = Only(file.record, proven, files_.seed)};
-    if (watched_) put.terms = TermsOf(put.record);
-    if (image != nullptr && image->row.pulled) {
-      ImagePulledRecord known = OnRecord(*image);
-      // A kubelet begins anew with an image that was gone: what its record no longer has does not
-      // count (R14).
-      if (known.absent_since && !proven.empty()) {
-        known = Only(std::move(known), file.items, files_.seed);
-      }
-      const auto& updated = file.record.last_updated;
-      const bool is_newer = watched_ || SecondsOf(updated) > SecondsOf(known.last_updated);
-      put.record = is_newer ? United(put.record, known) : United(known, put.record);
-      put.record.image_ref = file.record.image_ref;
-      put.record.last_updated = std::max(updated, known.last_updated);
-    }
-    Tell(std::move(put));
+    ProvenRecord told{.put = {.record = Only(file.record, proven, files_.seed)},
+                      .items = file.items,
+                      .watched = watched_};
+    if (watched_) told.put.terms = TermsOf(told.put.record);
+    Tell(std::move(told));
     proven_.push_back(&file);
     Seen(name, file);
   }
@@ -577,6 +559,22 @@ const ListedImage* ImageOf(const FileRow& pull, const std::vector<ListedImage>& 
 
 void TakeEvidence(const Moment& at, Compared& result, std::set<FileName>& busy) {
   Evidence(at, result, busy).Take();
+}
+
+PutImage Beside(const ProvenRecord& proven, ImagePulledRecord counts, std::uint64_t seed) {
+  const ImagePulledRecord& fresh = proven.put.record;
+  PutImage put = proven.put;
+  // A kubelet begins anew with an image that was gone: what its record no longer has does not count
+  // (R14).
+  if (counts.absent_since && !fresh.credential_mapping.empty()) {
+    counts = Only(std::move(counts), proven.items, seed);
+  }
+  const bool is_newer =
+      proven.watched || SecondsOf(fresh.last_updated) > SecondsOf(counts.last_updated);
+  put.record = is_newer ? United(fresh, counts) : United(counts, fresh);
+  put.record.image_ref = fresh.image_ref;
+  put.record.last_updated = std::max(fresh.last_updated, counts.last_updated);
+  return put;
 }
 
 Compared SettleProven(const KnownFiles& files, const Known& known, std::int64_t drawn) {

@@ -469,16 +469,10 @@ void Guard::NoteCompared(const Compared& compared, const Context& context) {
 Result<void> Guard::TakeOver(Compared& compared) {
   if (compared.calls.empty() && !compared.rows) return {};
   TRY(SyncEvidence(compared));
-  const std::uint64_t before = store().CommitSequence();
   TRY(store().InOneCommit([&]() -> Result<void> {
     for (const StoreCall& call : compared.calls) TRY(Tell(call));
     return compared.rows ? compared.rows->Write(store(), known_) : Result<void>();
   }));
-  // No image changed if files alone did, and nobody else committed meanwhile.
-  if (compared.calls.empty() && content_ && content_->sequence == before &&
-      store().CommitSequence() == before + 1) {
-    content_->sequence = before + 1;
-  }
   if (compared.rows) {
     known_ = *std::move(compared.rows);
     known_.is_forgotten = false;
@@ -507,12 +501,25 @@ Result<void> Guard::Tell(const StoreCall& call) {
     const auto begun = TRY(store().Call(BeginPull{.image = pull->image}));
     return make(EndPull{.image = pull->image, .pull = begun.pull});
   }
-  const auto& put = std::get<PutImage>(call);
-  auto made = make(put);
+  const auto* const proven = std::get_if<ProvenRecord>(&call);
+  return Put(proven != nullptr ? TRY(BesideRecord(*proven)) : std::get<PutImage>(call));
+}
+
+// By what counts at this moment: what the files are compared with may be older.
+Result<PutImage> Guard::BesideRecord(const ProvenRecord& proven) const {
+  auto counts = store().GetRecord({.image_ref = proven.put.record.image_ref});
+  if (counts) return Beside(proven, *std::move(counts), known_.seed);
+  if (counts.error().code != ErrorCode::kNotFound) return counts.error();
+  return proven.put;
+}
+
+Result<void> Guard::Put(const PutImage& put) const {
+  auto made = store().Call(put);
+  if (made) return {};
   // A record above a limit is none: the image is closed by the next list.
-  if (made || (made.error().code != ErrorCode::kLimitExceeded &&
-               made.error().code != ErrorCode::kInvalidArgument)) {
-    return made;
+  const ErrorCode code = made.error().code;
+  if (code != ErrorCode::kLimitExceeded && code != ErrorCode::kInvalidArgument) {
+    return made.error();
   }
   const FileName name = internal::RecordNameOf(put.record.image_ref);
   life_.Log(LogLevel::kWarning,

@@ -140,6 +140,8 @@ class Guard {
   Context ContextOf(const guard::Look& look, const std::set<FileName>* listing);
   Result<void> TakeOver(Compared& compared);
   Result<void> Tell(const StoreCall& call);
+  Result<PutImage> BesideRecord(const ProvenRecord& proven) const;
+  Result<void> Put(const PutImage& put) const;
   Result<void> SyncEvidence(const Compared& compared) const;
   void NoteCompared(const Compared& compared, const Context& context);
   Result<bool> SeeToMarkers(const guard::Look& look) const;

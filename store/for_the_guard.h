@@ -8,7 +8,6 @@
 //   where a kubelet with waybill inside has its witness (WitnessIn)               gap.h
 //   what its files must say                                                  what_it_must_find.h
 //   what is known of them                                                     kubelet_file_row.h
-//   what is on record of an image, from its row                                          shown.h
 //   which credentials the node has beside those of pods                       node_credentials.h
 
 #ifndef WAYBILL_STORE_FOR_THE_GUARD_H_
@@ -21,6 +20,5 @@
 #include "runtime/files/node_credentials.h"
 #include "store/images/gap.h"
 #include "store/images/kubelet_file_row.h"
-#include "store/images/shown.h"
 
 #endif  // WAYBILL_STORE_FOR_THE_GUARD_H_
