@@ -186,7 +186,8 @@ class Finder {
       if (!is_number || !command_line || command_line->empty()) continue;
       Process process = {cri::CommandLine::Of(*command_line), pid};
       // k3s hides its arguments behind a title.
-      process.name = fs::path(LinesOf(process.words[0], ' ')[0]).filename();
+      const auto title = LinesOf(process.words[0], ' ');
+      if (!title.empty()) process.name = fs::path(title.front()).filename();
       const auto directory = files_.Resolve(place);
       struct stat owner = {};
       if (std::ranges::count(kNames, process.name) == 0 || !directory ||

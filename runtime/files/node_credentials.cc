@@ -47,6 +47,19 @@ void AddHostFolder(const internal::ConfigReader& config, const std::string& fold
   }
 }
 
+// CRI-O shows a registry the client certificates in the folder that has its name.
+void AddCertificates(const internal::ConfigReader& config, NodeCredentials& into) {
+  for (const std::string root : {"/etc/containers/certs.d", "/etc/docker/certs.d"}) {
+    into.files.push_back(root);
+    for (const std::string& folder : config.FilesIn(root)) {
+      into.files.push_back(folder);
+      for (const std::string& file : config.FilesIn(folder)) {
+        if (file.ends_with(".cert")) into.held.push_back({folder.substr(root.size() + 1), file});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<NodeCredential> NodeCredentials::For(std::string_view image) const {
@@ -87,6 +100,7 @@ void AddCredentialsOfRuntime(const RuntimePulls& pulls, NodeCredentials& into) {
     into.files.push_back(root);
     for (const std::string& folder : config.FilesIn(root)) AddHostFolder(config, folder, into);
   }
+  if (pulls.runtime == PullRuntime::kCriO) AddCertificates(config, into);
   std::vector<std::string> files = pulls.auth_files;
   if (!pulls.namespaced_auth_dir.empty()) {
     into.files.push_back(pulls.namespaced_auth_dir);

@@ -246,6 +246,8 @@ const std::vector<Row> kRows = {
     // A limit: "With credentials of the node itself"
     // --- credentials-node -----------------------------------------------------------------------
     {"credentials-node", "ok", "none in", {}},
+    // Anybody may start a process without a name.
+    {"credentials-node", "ok", "none in", Set("/proc/900/cmdline", std::string("\0", 1))},
     {"+credentials-node", "unknown", "no kubelet runs",
      kNoKubelet + Set("options kubelet-config", kConfig)},
     {"credentials-node", "fail",
@@ -318,6 +320,8 @@ const std::vector<Row> kRows = {
          Set("/var/lib/x.json", kLogin)},
     {"credentials-node", "fail", "(/etc/crio/auth/ns-1.json)",
      kCrio + Set("/etc/crio/auth/ns-1.json", kLogin)},
+    {"credentials-node", "fail", "(/etc/containers/certs.d/registry.example.com/client.cert)",
+     kCrio + Set("/etc/containers/certs.d/registry.example.com/client.cert", "x")},
     {"credentials-node", "fail", "(/run/containers/0/auth.json)",
      kCrio + Set("/run/containers/0/auth.json", kLogin)},
     {"credentials-node", "unknown", "auth.json may have credentials of the node's for any registry",
