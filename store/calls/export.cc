@@ -127,12 +127,14 @@ Result<ListKubeletFiles::Answer> Do(NodeStore& store, const ListKubeletFiles& ca
     for (const std::string& name : *names) {
       if (!internal::IsRecordName(name)) continue;
       const auto file =
-          TRY(internal::ReadKubeletFile(image_manager, folder, name, internal::OnReadError::kSkip));
-      const auto wanted = missing.find(file.path);
+          internal::ReadKubeletFile(image_manager, folder, name, internal::OnReadError::kSkip);
+      // What can't be read now serves nobody: it is written anew.
+      if (!file) continue;
+      const auto wanted = missing.find(file->path);
       if (wanted != missing.end()) {
-        if (Serves(file)) missing.erase(wanted);
-      } else if (is_whole && knows_all && internal::IsOwnClosing(file)) {
-        answer.needless.push_back(file.path);
+        if (Serves(*file)) missing.erase(wanted);
+      } else if (is_whole && knows_all && internal::IsOwnClosing(*file)) {
+        answer.needless.push_back(file->path);
       }
     }
   }

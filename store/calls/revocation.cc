@@ -225,7 +225,8 @@ Result<RevokeMissing::Answer> Do(NodeStore& store, const RevokeMissing& part, co
       return Error{ErrorCode::kInvalidArgument,
                    "part " + std::to_string(part.parts_before + 1) +
                        " of the list does not follow the one before; nothing was revoked",
-                   "send the list anew, from its first part on, with the same flags"};
+                   "send the list anew, from its first part on, with the same flags, and from "
+                   "one place at a time"};
     }
     // Taken out: a list that fails, or whose memory runs out, begins anew.
     RevokeMissing so_far = *std::exchange(before, std::nullopt);
