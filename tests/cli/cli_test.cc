@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
+#include <regex>
 
 #include "store/base/options.h"
 #include "store/maintenance.h"
@@ -102,7 +103,9 @@ std::vector<std::string> WritingSession(const CliStore& store) {
         text.replace(at, own.size(), "DIR");
       }
     }
-    said.push_back(text);
+    // The sessions are made one after the other.
+    static const std::regex kTime(R"(\d{4}-\d\d-\d\dT[0-9:.]+Z)");
+    said.push_back(std::regex_replace(text, kTime, "TIME"));
     return result.out;
   };
   const auto draw = [&](const std::string& command) {

@@ -52,8 +52,7 @@ std::uint64_t AtEachCall(
       BOOST_TEST_REQUIRE((is == before || is == after ||
                           std::find(between.begin(), between.end(), is) != between.end()));
       if (scenario.replaces && is == after) BOOST_TEST(place.KeepsAside(before));
-      const auto again = scenario.run(place);
-      BOOST_TEST_REQUIRE(again.has_value(), again.error().ToString());
+      Must(scenario.run(place));
       BOOST_TEST_REQUIRE(place.Sound());
       BOOST_TEST_REQUIRE((place.Look() == after));
       BOOST_TEST(!fs::exists(place.store() / "new.tmp"));

@@ -117,7 +117,7 @@ std::string Manifest(const std::string& more = "") {
 
 std::vector<ManifestDescriptor> Decode(const std::string& json) {
   auto index = DecodeImageIndex(json);
-  BOOST_REQUIRE_MESSAGE(index, index.error().message);
+  BOOST_REQUIRE_MESSAGE(index, (index ? "" : index.error().message));
   return *std::move(index);
 }
 
