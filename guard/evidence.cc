@@ -137,6 +137,8 @@ class Evidence {
         return;
       }
     }
+    // It may be back, and until a list says so its file is nobody's to change (F11).
+    if (!is_taken && image != nullptr && image->row.absent != 0) result_.wants_list = true;
     if (!is_taken) Seen(name, file);  // R12
   }
 

@@ -101,7 +101,10 @@ class Projection {
     if (for_whom_ != ForWhom::kExport && seen_.contains(subject)) return;
     const bool by_list =
         for_whom_ == ForWhom::kGuard || (for_whom_ == ForWhom::kAdapter && content_.has_evidence);
-    if (by_list && (row.absent != 0 || row.preloaded)) return;
+    // A guard without a list: it may be back, since only a complete list takes an image for
+    // present.
+    const bool may_be_back = for_whom_ == ForWhom::kGuard && listed_ == nullptr;
+    if (by_list && ((row.absent != 0 && !may_be_back) || row.preloaded)) return;
     Add(must, texts);
     must_.awaits_list = must_.awaits_list || (for_whom_ == ForWhom::kAdapter && !row.listed &&
                                               content_.has_evidence && !ReadName(row.Ref()).is_id);

@@ -6,9 +6,9 @@
 //                                                 which gets a record without credentials
 //   any other listed image                        its record with the credentials that count now;
 //                                                 there is none: a record without credentials
-//   an image that is not listed, nor known        its record
-//   to be gone
-//   one that is known to be gone                  nothing must be there; what is there may have the
+//   an image that is not listed, nor known        its record; a guard without a list takes none for
+//   gone to be gone one that is known to be gone                  nothing must be there; what is
+//   there may have the
 //                                                 credentials that are on record and count
 //   an unresolved pull                            its intent. Not if its string names a preloaded
 //                                                 image, which that would close, unless a kubelet

@@ -138,7 +138,8 @@ class Scene {
   const Compared& Play() {
     content.has_evidence = true;
     known_.emplace(content, list);
-    must_ = internal::WhatItMustFind(content, known_->images(), list.empty() ? nullptr : &list,
+    must_ = internal::WhatItMustFind(content, known_->images(),
+                                     list.empty() && !context.had_list ? nullptr : &list,
                                      internal::ForWhom::kGuard);
     compared_ = Compare(look, files_, *known_, must_, context);
     return compared_;
@@ -718,8 +719,6 @@ BOOST_AUTO_TEST_CASE(the_record_of_an_image_that_is_away_stays_with_what_counts)
   BOOST_TEST(scene.Play().acts.empty());
   scene.context.live = false;
   BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kForm));
-  scene.context.had_list = false;
-  BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kForm));
 }
 
 // F2, F13, K3
@@ -741,13 +740,30 @@ BOOST_AUTO_TEST_CASE(what_nobody_can_parse_goes_once_it_is_noted) {
   BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kPlanted, {"a"}));
 }
 
+// R12
+BOOST_AUTO_TEST_CASE(what_is_written_of_an_image_that_is_away_asks_for_a_list) {
+  Scene scene;
+  scene.Runs();
+  internal::ImageRow& row = scene.InStore({"a"}, {});
+  scene.Row({"a"});
+  scene.File({"a"});
+  BOOST_TEST(!scene.Play().wants_list);
+  row.absent = 1;
+  BOOST_TEST(scene.Play().wants_list);
+}
+
 // F12
 BOOST_AUTO_TEST_CASE(before_a_list_nobody_knows_which_image_is_away) {
   Scene scene;
-  scene.InStore({"a", "b"}, {"b"}).absent = 1;
-  scene.File({"a", "b"});
-  scene.Taken();
+  scene.File({}, Form::kClosing);
   BOOST_TEST(scene.Play().acts.empty());
+  scene.context.had_list = true;
+  BOOST_TEST(scene.Does(Act::What::kExchange, Act::Why::kForm));
+  // One that was away may be back.
+  scene.context.had_list = false;
+  scene.look.pulled.clear();
+  scene.InStore({"a"}, {"a"}).absent = 1;
+  BOOST_TEST(scene.Does(Act::What::kCreate, Act::Why::kMissing, {"a"}));
 }
 
 // G2, G4

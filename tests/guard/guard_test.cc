@@ -774,6 +774,24 @@ BOOST_AUTO_TEST_CASE(what_can_not_be_kept_stays) {
   BOOST_TEST(node.SaysOnce("can't keep a copy of " + node.Pulled(Ref('1')).string()));
 }
 
+// A list that waits for a name does not say that the image is back.
+BOOST_AUTO_TEST_CASE(without_a_list_an_image_that_was_gone_may_be_back) {
+  Node node;
+  node.HasOne();
+  node.images.push_back(Listed('2', "r.example/other:1"));
+  node.StartLongAgo();
+  const auto all = node.images;
+  node.ListAfter(60, {Listed('2', "r.example/other:1")});
+  node.List({all[0], all[1], Listed('3', "")});
+  node.Kill();
+  std::filesystem::remove(node.Pulled(Ref('1')));
+  auto options = node.Options();
+  options.needs_runtime = false;
+  options.list_images = nullptr;
+  const auto guard = Must(Guard::Start(options));
+  BOOST_TEST(node.FileOpensTo('1', {"a"}));
+}
+
 // It was closed since a pull may have brought it. When it comes back, only the runtime can tell
 // that it is not what that pull brought.
 BOOST_AUTO_TEST_CASE(what_a_list_closed_comes_back_closed_unless_it_was_imported) {
