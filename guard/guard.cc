@@ -654,10 +654,10 @@ Result<bool> Guard::SeeToFolders() {
 // --- Lists --------------------------------------------------------------------------------------
 
 bool Guard::NothingChanged(const std::vector<ListedImage>& images) const {
-  if (life_.wants_list || life_.starting || !had_list_ || listed_ != images || !is_done_) {
+  if (life_.wants_list || life_.starting || !judged_at_ || listed_ != images || !is_done_) {
     return false;
   }
-  const std::int64_t age = life_.options.store.clock().seconds - judged_at_.seconds;
+  const std::int64_t age = life_.options.store.clock().seconds - judged_at_->seconds;
   return age >= 0 && age < kJudgeSeconds && content_ &&
          content_->sequence == store().CommitSequence();
 }
@@ -725,7 +725,8 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ListedImage> image
   TRY(LookUntilDone());
   if (is_first) TellUnlisted();
   TellPutBack();
-  judged_at_ = life_.options.store.clock();
+  judged_at_.reset();
+  if (observed.judged.empty()) judged_at_ = life_.options.store.clock();
   return {};
 }
 

@@ -194,7 +194,8 @@ class Guard {
   bool had_list_ = false;
   std::vector<ListedImage> listed_;               // the last list
   std::map<std::string, std::int64_t> nameless_;  // IDs of images without a name, since when
-  Timestamp judged_at_ = {};                      // the last list
+  // When a list was judged last that made nothing known: the same one again tells nothing.
+  std::optional<Timestamp> judged_at_;
   bool no_list_comes_ = false;
 
   bool watched_ = false;        // nothing happened unseen since the last look

@@ -670,6 +670,21 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_no_witness_keeps_no_guard_from_starting) {
 }
 
 // Without a restart: what the wrong list lacked is not judged anew as if nobody had pulled it.
+// A list of nothing that is known may be of a disk that is not mounted. What it closed is known.
+BOOST_AUTO_TEST_CASE(a_list_that_made_an_image_known_tells_more_when_it_comes_again) {
+  Node node;
+  node.StartWith({Listed('1', kAppV1), Listed('2', "r.example/hand/loaded:v1")});
+  node.Begins(kAppV1);
+  node.WriteIntent("r.example/b/app:v1");
+  std::filesystem::remove(node.Pulling("r.example/b/app:v1"));  // unread: an unrecorded period
+  const std::vector<ListedImage> other = {Listed('3', "r.example/b/app:v1")};
+  node.List(other);
+  BOOST_TEST(node.IsClosedToAll('3'));
+  node.List(other);  // so the others are gone
+  node.List({Listed('1', kAppV1), other[0]});
+  BOOST_TEST(node.IsClosedToAll('1'));
+}
+
 BOOST_AUTO_TEST_CASE(nor_does_a_wrong_list_while_it_runs) {
   for (const bool starts_wrongly : {false, true}) {
     for (const bool forgets : {false, true}) {
