@@ -26,7 +26,13 @@ func (w *guardWorld) tell(what string, order map[string]any) (answer driverAnswe
 	if w.kubelet != nil {
 		life = w.kubelet.number
 	}
-	now := map[string]any{"seconds": time.Now().Unix(), "boot": w.boot, "bootSeconds": int(time.Since(w.booted).Seconds()), "life": life}
+	had := []string{}
+	if w.kubelet != nil {
+		for repository := range w.kubelet.mayHaveHad {
+			had = append(had, repository, strings.TrimPrefix(repository, "docker.io/library/"))
+		}
+	}
+	now := map[string]any{"mayHaveHad": had, "seconds": time.Now().Unix(), "boot": w.boot, "bootSeconds": int(time.Since(w.booted).Seconds()), "life": life}
 	if _, err := w.driver.do("time", now); err != nil {
 		w.failed(err)
 		return answer, false
@@ -64,7 +70,7 @@ func (w *guardWorld) startGuard(runtime bool) {
 		}
 	}
 	images, recorded := w.runtimeList(), w.recordedImages()
-	answer, ok := w.tell("start", map[string]any{"runtime": runtime, "images": images})
+	answer, ok := w.tell("start", map[string]any{"runtime": runtime, "images": images, "maxAge": int(w.maxAge.Seconds())})
 	if !ok {
 		return
 	}
@@ -137,7 +143,9 @@ func (w *guardWorld) listJudged(images []listedImage, recorded map[string]bool) 
 			}
 			delete(w.followed, c.id)
 			w.forgot[c.id] = true
+			delete(w.listed, c.id)
 		} else {
+			w.listed[c.id] = true
 			delete(w.forgot, c.id)
 		}
 	}
@@ -148,6 +156,7 @@ func (w *guardWorld) nowFollowed() {
 	clear(w.unseen)
 	clear(w.intents)
 	clear(w.mayBeTaken)
+	w.troublesSeen()
 	if w.kubelet == nil {
 		return
 	}
@@ -352,6 +361,7 @@ func (w *guardWorld) startAll(r *rand.Rand) {
 	w.checkKept(runtime)
 	if runtime {
 		w.checkSafe("after a guarded start", anyUse)
+		w.checkAges()
 		w.checkByHand()
 	}
 }
@@ -408,7 +418,7 @@ func (w *guardWorld) checkSafe(when string, which func(u use) bool) {
 		return
 	}
 	w.eachUse(func(u use) {
-		if w.wrong == "" && which(u) && !w.mustPull(u) && !w.mayUse(u) {
+		if w.wrong == "" && which(u) && !w.inMemory(u) && !w.mustPull(u) && !w.mayUse(u) {
 			w.wrong = w.short(fmt.Sprintf("%s %s may use %s by %s, and never proved anything", when, u.tenant, u.id, u.image))
 		}
 	})
@@ -427,7 +437,7 @@ func (w *guardWorld) checkByHand() {
 		return
 	}
 	for _, id := range w.nodeIDs() {
-		if !w.byHand[id] {
+		if !w.byHand[id] || w.planted[id] || w.kubelet.amid { // a planted file may close it for one kubelet
 			continue
 		}
 		isOpen := !w.mustPull(use{id, id, "nobody"})
@@ -461,7 +471,8 @@ func (w *guardWorld) checkKept(runtime bool) {
 					continue
 				}
 				switch {
-				case byRecord && w.taken[[2]string{id, imageName(image)}]:
+				case w.planted[id] || w.mayNotCount(u):
+				case byRecord && (w.taken[[2]string{id, imageName(image)}] || w.rowLost):
 				case byRecord && w.removed[id]:
 					// The store forgets an image that is gone. What the kubelet kept of it counts again once it is
 					// back, but not while a pull of its repository runs, and not if its file is lost before that.
@@ -507,6 +518,7 @@ func (w *guardWorld) powerCut(r *rand.Rand) {
 	time.Sleep(time.Duration(10+r.IntN(100)) * time.Second)
 	w.boot++
 	w.booted = time.Now()
+	w.clockIsLost()
 	if r.IntN(8) == 0 {
 		w.say("the kubelet starts without a guard")
 		w.startLife()

@@ -44,9 +44,11 @@ type driverProcess struct {
 	command         *exec.Cmd // nil: none runs
 	in              io.WriteCloser
 	out             *bufio.Reader
+	meanwhile       func() int // while it waits amid an answer; returns the life of the kubelet
 }
 
 type driverAnswer struct {
+	Waits  bool   `json:"waits"`
 	Error  string `json:"error"`
 	Status struct {
 		AfterGap     bool           `json:"afterGap"`
@@ -92,6 +94,16 @@ func (d *driverProcess) do(what string, order map[string]any) (answer driverAnsw
 		order = map[string]any{}
 	}
 	order["do"] = what
+	if answer, err = d.say(order); err == nil && answer.Waits {
+		answer, err = d.say(map[string]any{"life": d.meanwhile()})
+	}
+	if err == nil && answer.Error != "" {
+		err = fmt.Errorf("the guard says: %s", answer.Error)
+	}
+	return answer, err
+}
+
+func (d *driverProcess) say(order map[string]any) (answer driverAnswer, err error) {
 	line, err := json.Marshal(order)
 	if err != nil {
 		return answer, err
@@ -103,8 +115,5 @@ func (d *driverProcess) do(what string, order map[string]any) (answer driverAnsw
 	if err != nil {
 		return answer, fmt.Errorf("the driver is gone: %w", err)
 	}
-	if err = json.Unmarshal(text, &answer); err == nil && answer.Error != "" {
-		err = fmt.Errorf("the guard says: %s", answer.Error)
-	}
-	return answer, err
+	return answer, json.Unmarshal(text, &answer)
 }

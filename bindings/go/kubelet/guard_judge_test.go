@@ -54,8 +54,12 @@ var guardedDoings = []struct {
 	{4, "kubelet: restart", (*guardWorld).restartKubelet},
 	{1, "kubelet: stop", (*guardWorld).stopKubelet},
 	{2, "kubelet: start unguarded", (*guardWorld).startUnguarded},
+	{3, "kubelet: start amid", (*guardWorld).startAmid},
 	{5, "guarded start", (*guardWorld).guardedStart},
 	{4, "power cut", (*guardWorld).powerCut},
+	{3, "node's credential", (*guardWorld).nodeCredential},
+	{2, "somebody plants", (*guardWorld).plant},
+	{1, "a row is lost", (*guardWorld).loseRow},
 }
 
 func makeGuardHistory(seed uint64) []guardStep {

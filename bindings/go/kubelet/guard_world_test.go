@@ -29,10 +29,15 @@ const (
 	sawGuardIntent  = "a dropped intent was put back"
 	sawGuardMoved   = "a record was put back by an older copy"
 	sawGuardWiped   = "the runtime's disk was another one"
+	sawGuardServed  = "the node's own credentials brought an image"
+	sawGuardPlanted = "somebody planted a record"
+	sawGuardRowLost = "a row of the guard's was lost"
+	sawGuardAmid    = "a kubelet began amid an answer"
+	sawGuardAged    = "a kubelet started where proofs age"
 )
 
 var guardCases = []string{sawGuardGap, sawGuardClosed, sawGuardKept, sawGuardByHand, sawGuardLost, sawGuardEmptied,
-	sawGuardHole, sawGuardIntent, sawGuardMoved, sawGuardWiped}
+	sawGuardHole, sawGuardIntent, sawGuardMoved, sawGuardWiped, sawGuardServed, sawGuardPlanted, sawGuardRowLost, sawGuardAged, sawGuardAmid}
 
 const (
 	repositoryOfA    = "r.example/a/app"
@@ -108,6 +113,7 @@ type worldPull struct {
 	tenant  *tenant
 	id      string // what it brings; empty: it can only fail
 	arrived bool
+	served  bool // by the node's own credentials
 	read    bool // the guard read its intent
 	by      int  // which one: 0 for none
 }
@@ -127,6 +133,8 @@ type latePull struct {
 }
 
 type guardWorld struct {
+	troubles
+
 	saw      map[string]int
 	happened []string
 	what     string
@@ -206,6 +214,7 @@ type kubeletLife struct {
 	asks      *pullmanager.PullManager // decides the same, and writes nothing
 	pulls     []*worldPull
 	seesFiles bool // it looks at files that it does not know: the guard's marker was always there
+	memory
 }
 
 // noticing tells the world what the kubelet writes.
@@ -235,6 +244,7 @@ func (n *noticing) DeleteImagePullIntent(logger klog.Logger, image string) error
 func (n *noticing) WriteImagePulledRecord(logger klog.Logger, record *kubeletconfig.ImagePulledRecord) error {
 	n.w.kubeletWrote()
 	n.w.unseen[record.ImageRef] = true
+	n.w.rewrote(record.ImageRef)
 	return n.PullRecordsAccessor.WriteImagePulledRecord(logger, record)
 }
 
@@ -266,7 +276,7 @@ func newGuardWorld(r *rand.Rand, driver, directory string, saw map[string]int) *
 		byHand: map[string]bool{}, wasByHand: map[string]bool{}, shut: map[string]bool{}, proven: map[proof]bool{}, driver: &driverProcess{path: driver, directory: directory},
 		unlisted: map[string]time.Time{}, known: map[string]bool{}, unseen: map[string]bool{}, lost: map[string]bool{}, forgot: map[string]bool{}, removed: map[string]bool{}, intents: map[string]bool{},
 		followed: map[string]*kubeletconfig.ImagePulledRecord{}, taken: map[[2]string]bool{}, mayBeTaken: map[[2]string]bool{}, usable: map[use]bool{}, copies: map[string][]byte{},
-		calm: r.IntN(3) == 0, boot: 1, booted: time.Now().Add(-time.Hour),
+		calm: r.IntN(3) == 0, boot: 1, booted: time.Now().Add(-time.Hour), troubles: newTroubles(r),
 	}
 	add := func(repositories ...string) *content {
 		c := &content{id: fmt.Sprintf("sha256:%064x", 1+len(w.contents)), digest: fmt.Sprintf("sha256:%064x", 0xd00+len(w.contents)), repositories: repositories}
@@ -466,7 +476,7 @@ func (w *guardWorld) startLife() {
 	}
 	_, err = os.Stat(filepath.Join(w.driver.kubelet(), "image_manager", "pulled", "sha256-waybill-guard"))
 	w.lives++
-	life := &kubeletLife{number: w.lives, files: files, writes: &noticing{PullRecordsAccessor: files, w: w}, seesFiles: err == nil}
+	life := &kubeletLife{number: w.lives, files: files, writes: &noticing{PullRecordsAccessor: files, w: w}, seesFiles: err == nil, memory: w.newMemory()}
 	life.accessor = pullmanager.NewCachedPullRecordsAccessor(logr.Discard(), life.writes, 100, 100, 10)
 	policy, err := pullmanager.NewImagePullCredentialVerificationPolicy(kubeletconfig.NeverVerifyPreloadedImages, nil)
 	if err == nil {
@@ -507,6 +517,7 @@ func (w *guardWorld) endLife() {
 	for _, pull := range w.kubelet.pulls {
 		w.mayComeLate(pull)
 	}
+	maps.Copy(w.taken, w.mayBeTaken) // what the node had is known of a kubelet that runs
 	w.kubelet = nil
 }
 
@@ -617,7 +628,8 @@ func (w *guardWorld) imageOf(r *rand.Rand, from string) string {
 func (w *guardWorld) begin(image string, by *tenant) {
 	pull := &worldPull{image: image, tenant: by}
 	from := repository(pull.image)
-	if from == repositoryPublic || slices.Contains(w.mayPull[from], pull.tenant.group) {
+	pull.served = w.isServed(from, by)
+	if pull.served || w.mayPullFrom(from, by.group) {
 		pull.id = w.resolve(pull.image)
 	}
 	w.say("%s pulls %s, which is %s", pull.tenant.name, w.short(pull.image), w.short(pull.id))
@@ -628,6 +640,10 @@ func (w *guardWorld) begin(image string, by *tenant) {
 	if w.calm {
 		w.guardEvents(nil)
 	}
+}
+
+func (w *guardWorld) mayPullFrom(repository string, group int) bool {
+	return repository == repositoryPublic || slices.Contains(w.mayPull[repository], group)
 }
 
 func (w *guardWorld) resolve(image string) string {
@@ -683,10 +699,14 @@ func (w *guardWorld) endPull(r *rand.Rand) {
 		w.bring(pull)
 	}
 	group, credentials := pull.tenant.group, pull.tenant.credentials()
-	if repository(pull.image) == repositoryPublic && r.IntN(2) == 0 {
+	if pull.served || repository(pull.image) == repositoryPublic && r.IntN(2) == 0 {
 		group, credentials = -1, &kubeletconfig.ImagePullCredentials{NodePodsAccessible: true}
 	}
-	w.proven[proof{pull.id, imageName(pull.image), group}] = true
+	if pull.served {
+		w.noteServed(pull)
+	} else {
+		w.prove(proof{pull.id, imageName(pull.image), group})
+	}
 	w.noteTaken(pull, credentials)
 	w.say("%s of %s brought %s, group %d", w.short(pull.image), pull.tenant.name, w.short(pull.id), group)
 	if w.calm || r.IntN(12) > 0 {
@@ -705,7 +725,7 @@ func (w *guardWorld) noteTaken(pull *worldPull, credentials *kubeletconfig.Image
 	if !credentials.NodePodsAccessible {
 		return
 	}
-	seen := w.guard
+	seen := w.guard && !pull.served && !w.kubelet.mayHaveHad[repository(pull.image)]
 	for _, other := range append([]*worldPull{pull}, w.kubelet.pulls...) {
 		seen = seen && (imageName(other.image) != name || other.by == w.guards)
 	}
