@@ -86,11 +86,19 @@ Result<std::uint64_t> PullBegan(const StoreTxn& txn, std::string_view image,
   return began.value_or(0);
 }
 
-// By the clock of ages.
-Timestamp TimeOfProof(const StoreTxn& txn) { return {txn.clocks().ages.seconds, 0}; }
+// By the clock of ages. `written`: of a record, which proves nothing that came later.
+Timestamp TimeOfProof(const StoreTxn& txn, const std::optional<Timestamp>& written) {
+  const Clocks& now = txn.clocks();
+  std::chrono::nanoseconds ago{0};
+  if (written && written->seconds >= kEarliestClockSeconds) {
+    ago = std::max(ago, Between(*written, now.wall));
+  }
+  return {std::max<std::int64_t>(Plus(now.ages, -ago).seconds, 1), 0};
+}
 
-Proof FreshProof(const StoreTxn& txn, std::uint64_t began, const ProofTerms& terms) {
-  return {TimeOfProof(txn), began, terms.checker, terms.good_until};
+Proof FreshProof(const StoreTxn& txn, std::uint64_t began, const ProofTerms& terms,
+                 const std::optional<Timestamp>& written = {}) {
+  return {TimeOfProof(txn, written), began, terms.checker, terms.good_until};
 }
 
 // No registry checked anything.
@@ -258,7 +266,7 @@ Result<void> GiveProofs(const Images& images, ImageRow before, const ProofTerms&
     }
     const std::uint64_t began = PullOfNameBegan(pulls, name, before.runtime_handler);
     Proof fresh;
-    if (began != 0) fresh = FreshProof(txn, began, terms);
+    if (began != 0) fresh = FreshProof(txn, began, terms, part.last_updated);
     const bool may_be_gone = txn.state().last_truth != 0 && began <= txn.state().last_truth;
     Result<void> failed;
     const auto give = [&](auto& credentials, const auto& counting) {

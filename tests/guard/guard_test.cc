@@ -137,6 +137,7 @@ class Node {
     options.store.boot_clock = clock_.AsBootClock();
     options.store.map_bytes = std::uint64_t{64} << 20U;
     options.store.trace = trace;
+    options.store.max_age = max_age;
     options.store.evidence.short_names = ShortNames::kDockerHub;
     options.list_images = [this]() -> Result<std::vector<ListedImage>> { return images; };
     options.who_checks = [this](const std::string& name) {
@@ -295,6 +296,7 @@ class Node {
   }
 
   TraceOptions trace;
+  std::optional<std::chrono::seconds> max_age;
   std::vector<ListedImage> images;
   bool kubelet_runs = false;
   int lives = 1;
@@ -443,6 +445,22 @@ BOOST_AUTO_TEST_CASE(a_kubelet_that_starts_anew_has_no_pulls_and_no_memory) {
   node.WriteRecord('1', {"a"});
   node.Ends(kAppV1);
   BOOST_TEST(node.FileOpensTo('1', {"a"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_record_that_is_seen_late_is_as_old_as_it_says) {
+  Node node;
+  node.max_age = std::chrono::hours(2);
+  node.Start();
+  node.Begins(kAppV1);
+  node.Kill();
+  node.WriteRecord('1', {"a"});
+  node.clock().AdvanceSeconds(3600);
+  node.kubelet_runs = true;
+  node.StartWith({Listed('1', kAppV1)});
+  BOOST_TEST(node.FileOpensTo('1', {"a"}));
+  node.clock().AdvanceSeconds(3610);
+  Must(node.guard().Again());
+  BOOST_TEST(node.IsClosedToAll('1'));
 }
 
 BOOST_AUTO_TEST_CASE(the_order_of_credentials_means_nothing) {

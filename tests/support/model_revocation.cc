@@ -224,7 +224,12 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put,
     const std::uint64_t began = PullOfNameBegan(name, put.runtime_handler);
     Proof fresh;
     if (began != 0) {
-      fresh = {Timestamp{TimesNow().ages / kSecond, 0}, began, terms.checker, terms.good_until};
+      const Times now = TimesNow();
+      const std::optional<Timestamp>& written = put.last_updated;
+      const std::int64_t at =
+          written ? written->seconds * kSecond + written->nanoseconds : now.wall;
+      const std::int64_t ago = std::max<std::int64_t>(now.wall - at, 0);
+      fresh = {Timestamp{(now.ages - ago) / kSecond, 0}, began, terms.checker, terms.good_until};
     }
     // A pull without credentials takes the place of none that a pod needed.
     if (entry.node_pods_accessible && MayBeTheNodes(before, name, terms)) {

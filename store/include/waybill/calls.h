@@ -209,7 +209,8 @@ struct DenyImage {
 };
 
 // W. Replaces the record of one image, as the kubelet's PullRecordsAccessor does. Proofs that are
-// known keep their time; new ones are proven by the running pull of their image name.
+// known keep their time; new ones are proven by the running pull of their image name, and no later
+// than the record's own time.
 struct PutImage {
   ImagePulledRecord record = {};
   ProofTerms terms = {};  // its members, in JSON
