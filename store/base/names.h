@@ -29,6 +29,67 @@ constexpr auto Names(const std::pair<E, std::string_view> (&names)[kCount]) {
   return made;
 }
 
+// What the compiler calls an enumerator: "kRunning". Empty: none has this number.
+template <auto kValue>
+constexpr std::string_view EnumeratorName() {
+  constexpr std::string_view kBefore = "kValue = ";
+  std::string_view name = __PRETTY_FUNCTION__;
+  name.remove_prefix(name.find(kBefore) + kBefore.size());
+  name = name.substr(0, name.find_first_of(";]"));
+  return name.starts_with('(') ? std::string_view() : name.substr(name.rfind(':') + 1);
+}
+// "running", and a zero byte.
+template <auto kValue>
+inline constexpr auto kOwnWord = [] {
+  constexpr std::string_view kName = EnumeratorName<kValue>().substr(1);
+  std::array<char, kName.size() + 1> word{};
+  for (std::size_t i = 0; i < kName.size(); ++i) word[i] = kName[i];
+  word[0] = static_cast<char>(word[0] - 'A' + 'a');
+  return word;
+}();
+
+// Each enumerator below `kEnd` beside its own name: "running", or "Running".
+enum class First : std::uint8_t { kSmall, kCapital };
+template <typename E, First kFirst = First::kSmall, std::size_t kEnd = 16>
+constexpr auto OwnNames() {
+  return []<std::size_t... kNumbers>(std::index_sequence<kNumbers...>) {
+    constexpr std::size_t kCount =
+        (std::size_t{!EnumeratorName<static_cast<E>(kNumbers)>().empty()} + ...);
+    std::array<EnumName, kCount> names{};
+    std::size_t at = 0;
+    const auto add = [&]<std::size_t kNumber>() {
+      constexpr E kValue = static_cast<E>(kNumber);
+      constexpr std::string_view kName = EnumeratorName<kValue>();
+      if constexpr (!kName.empty()) {
+        names[at].value = static_cast<std::uint8_t>(kNumber);
+        names[at++].name =
+            kFirst == First::kSmall ? std::string_view(kOwnWord<kValue>.data()) : kName.substr(1);
+      }
+    };
+    (add.template operator()<kNumbers>(), ...);
+    return names;
+  }
+  (std::make_index_sequence<kEnd>());
+}
+// The same, but for those that are called otherwise.
+template <typename E, std::size_t kCount, std::size_t kOthers>
+constexpr auto But(std::array<EnumName, kCount> names,
+                   const std::pair<E, std::string_view> (&others)[kOthers]) {
+  for (const auto& [value, word] : others) {
+    for (EnumName& one : names) {
+      if (one.value == static_cast<std::uint8_t>(value)) one.name = word;
+    }
+  }
+  return names;
+}
+// And 0, which is no enumerator, is "unknown".
+template <std::size_t kCount>
+constexpr auto OrUnknown(const std::array<EnumName, kCount>& names) {
+  std::array<EnumName, kCount + 1> all{EnumName{0, "unknown"}};
+  for (std::size_t i = 0; i < kCount; ++i) all[i + 1] = names[i];
+  return all;
+}
+
 // The words of an enumeration, by NamesOf (store/base/words.h), which is found by its argument.
 template <typename E>
 inline constexpr auto kWords = NamesOf(E{});

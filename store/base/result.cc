@@ -43,27 +43,9 @@ constexpr auto kHints = internal::Names<Hint>({
 });
 static_assert(kHints.size() == static_cast<std::size_t>(kLastHint));
 
-constexpr auto kCodes =
-    internal::Names<ErrorCode>({{ErrorCode::kInvalidArgument, "invalidArgument"},
-                                {ErrorCode::kLimitExceeded, "limitExceeded"},
-                                {ErrorCode::kNotFound, "notFound"},
-                                {ErrorCode::kDamaged, "damaged"},
-                                {ErrorCode::kOwned, "owned"},
-                                {ErrorCode::kNewerSchema, "newerSchema"},
-                                {ErrorCode::kOlderSchema, "olderSchema"},
-                                {ErrorCode::kUnsafePath, "unsafePath"},
-                                {ErrorCode::kStoreFull, "storeFull"},
-                                {ErrorCode::kDiskFull, "diskFull"},
-                                {ErrorCode::kIo, "io"},
-                                {ErrorCode::kConflict, "conflict"},
-                                {ErrorCode::kNotOwner, "notOwner"},
-                                {ErrorCode::kInterrupted, "interrupted"},
-                                {ErrorCode::kOutcomeUnknown, "outcomeUnknown"},
-                                {ErrorCode::kCredentialsUnavailable, "credentialsUnavailable"},
-                                {ErrorCode::kUnavailable, "unavailable"},
-                                {ErrorCode::kClosed, "closed"},
-                                {ErrorCode::kOutOfMemory, "outOfMemory"},
-                                {ErrorCode::kInternal, "internal"}});
+// The last ones begin at 64.
+constexpr auto kCodes = internal::OwnNames<ErrorCode, internal::First::kSmall, 67>();
+static_assert(kCodes.size() == 20);
 
 }  // namespace
 

@@ -72,17 +72,7 @@ struct TraceEvent {
   friend bool operator==(const TraceEvent&, const TraceEvent&) = default;
 };
 
-constexpr auto NamesOf(TraceEvent::Kind) {
-  using Kind = TraceEvent::Kind;
-  return internal::Names<Kind>({{Kind::kStart, "start"},
-                                {Kind::kImage, "image"},
-                                {Kind::kUse, "use"},
-                                {Kind::kPullBegun, "pullBegun"},
-                                {Kind::kPulled, "pulled"},
-                                {Kind::kPullFailed, "pullFailed"},
-                                {Kind::kList, "list"},
-                                {Kind::kRemoved, "removed"}});
-}
+constexpr auto NamesOf(TraceEvent::Kind) { return internal::OwnNames<TraceEvent::Kind>(); }
 // "pullBegun".
 std::string_view TraceKindName(TraceEvent::Kind kind);
 

@@ -11,188 +11,71 @@
 
 namespace waybill {
 
-constexpr auto NamesOf(Mode) {
-  return internal::Names<Mode>({{Mode::kStrict, "strict"}, {Mode::kKubelet, "kubelet"}});
-}
+constexpr auto NamesOf(Mode) { return internal::OwnNames<Mode>(); }
 constexpr auto NamesOf(Verification) {
-  return internal::Names<Verification>(
-      {{Verification::kNeverVerify, "NeverVerify"},
-       {Verification::kNeverVerifyPreloadedImages, "NeverVerifyPreloadedImages"},
-       {Verification::kNeverVerifyAllowlistedImages, "NeverVerifyAllowlistedImages"},
-       {Verification::kAlwaysVerify, "AlwaysVerify"}});
+  return internal::OwnNames<Verification, internal::First::kCapital>();
 }
-constexpr auto NamesOf(VerifiedBy) {
-  return internal::Names<VerifiedBy>({{VerifiedBy::kUnknown, "unknown"},
-                                      {VerifiedBy::kRegistry, "registry"},
-                                      {VerifiedBy::kMirror, "mirror"},
-                                      {VerifiedBy::kGuest, "guest"},
-                                      {VerifiedBy::kNobody, "nobody"}});
-}
+constexpr auto NamesOf(VerifiedBy) { return internal::OwnNames<VerifiedBy>(); }
 constexpr auto NamesOf(PullPolicy) {
-  return internal::Names<PullPolicy>({{PullPolicy::kAlways, "Always"},
-                                      {PullPolicy::kIfNotPresent, "IfNotPresent"},
-                                      {PullPolicy::kNever, "Never"}});
+  return internal::OwnNames<PullPolicy, internal::First::kCapital>();
 }
-constexpr auto NamesOf(PullState) {
-  return internal::Names<PullState>({{PullState::kRunning, "running"},
-                                     {PullState::kFailed, "failed"},
-                                     {PullState::kUnknown, "unknown"},
-                                     {PullState::kDropped, "dropped"}});
-}
-constexpr auto NamesOf(PullOutcome) {
-  return internal::Names<PullOutcome>({{PullOutcome::kPulled, "pulled"},
-                                       {PullOutcome::kFailed, "failed"},
-                                       {PullOutcome::kUnknown, "unknown"},
-                                       {PullOutcome::kNothing, "nothing"}});
-}
-constexpr auto NamesOf(QuarantineKind) {
-  return internal::Names<QuarantineKind>(
-      {{QuarantineKind::kImageRef, "imageRef"}, {QuarantineKind::kImage, "image"}});
-}
+constexpr auto NamesOf(PullState) { return internal::OwnNames<PullState>(); }
+constexpr auto NamesOf(PullOutcome) { return internal::OwnNames<PullOutcome>(); }
+constexpr auto NamesOf(QuarantineKind) { return internal::OwnNames<QuarantineKind>(); }
 constexpr auto NamesOf(CredentialStanding) {
-  return internal::Names<CredentialStanding>({{CredentialStanding::kCounts, "counts"},
-                                              {CredentialStanding::kTooOld, "tooOld"},
-                                              {CredentialStanding::kForgotten, "revoked"},
-                                              {CredentialStanding::kNotByRegistry, "notByRegistry"},
-                                              {CredentialStanding::kUnknown, "unknown"}});
+  return internal::But<CredentialStanding>(internal::OwnNames<CredentialStanding>(),
+                                           {{CredentialStanding::kForgotten, "revoked"}});
 }
 constexpr std::string_view TypeNameOf(const ExplainedCredential::Kind*) { return "CredentialKind"; }
 constexpr auto NamesOf(ExplainedCredential::Kind) {
   using Kind = ExplainedCredential::Kind;
-  return internal::Names<Kind>({{Kind::kNodePods, "everyPod"},
-                                {Kind::kSecret, "secret"},
-                                {Kind::kServiceAccount, "serviceAccount"}});
+  return internal::But<Kind>(internal::OwnNames<Kind>(), {{Kind::kNodePods, "everyPod"}});
 }
-constexpr auto NamesOf(RevocationKind) {
-  return internal::Names<RevocationKind>({{RevocationKind::kSecret, "secret"},
-                                          {RevocationKind::kServiceAccount, "serviceAccount"},
-                                          {RevocationKind::kNamespace, "namespace"},
-                                          {RevocationKind::kImage, "image"},
-                                          {RevocationKind::kCredential, "credential"}});
-}
-constexpr auto NamesOf(PoolRelation) {
-  return internal::Names<PoolRelation>({{PoolRelation::kInPool, "inPool"},
-                                        {PoolRelation::kOutsidePool, "outsidePool"},
-                                        {PoolRelation::kOtherLength, "otherLength"}});
-}
+constexpr auto NamesOf(RevocationKind) { return internal::OwnNames<RevocationKind>(); }
+constexpr auto NamesOf(PoolRelation) { return internal::OwnNames<PoolRelation>(); }
 constexpr auto NamesOf(PodQuarantineKind) {
-  using Kind = PodQuarantineKind;
-  return internal::Names<Kind>({{Kind{}, "unknown"},
-                                {Kind::kOther, "other"},
-                                {Kind::kFileConflict, "fileConflict"},
-                                {Kind::kOverlap, "overlap"},
-                                {Kind::kUnreadableFile, "unreadableFile"},
-                                {Kind::kFromBackup, "fromBackup"},
-                                {Kind::kLostRanges, "lostRanges"},
-                                {Kind::kUntilImport, "untilImport"}});
+  return internal::OrUnknown(internal::OwnNames<PodQuarantineKind>());
 }
 constexpr auto NamesOf(DegradedKind) {
   using Kind = DegradedKind;
-  return internal::Names<Kind>({{Kind{}, "unknown"},
-                                {Kind::kOther, "other"},
-                                {Kind::kOperator, "operator"},
-                                {Kind::kStoreLost, "storeLost"},
-                                {Kind::kStoreStale, "storeStale"},
-                                {Kind::kStoreRebuilt, "storeRebuilt"},
-                                {Kind::kStoreRestored, "storeRestored"},
-                                {Kind::kImportUnfinished, "importUnfinished"},
-                                {Kind::kGap, "unrecordedPeriod"},
-                                {Kind::kJournalFull, "historyFull"}});
+  return internal::But<Kind>(
+      internal::OrUnknown(internal::OwnNames<Kind>()),
+      {{Kind::kGap, "unrecordedPeriod"}, {Kind::kJournalFull, "historyFull"}});
 }
 constexpr auto NamesOf(DegradedAction) {
   using Action = DegradedAction;
-  return internal::Names<Action>({{Action{}, "unknown"},
-                                  {Action::kDistrust, "degraded"},
-                                  {Action::kTrust, "accepted"},
-                                  {Action::kTakenBack, "takenBack"},
-                                  {Action::kNote, "note"}});
+  return internal::But<Action>(internal::OrUnknown(internal::OwnNames<Action>()),
+                               {{Action::kDistrust, "degraded"}, {Action::kTrust, "accepted"}});
 }
-constexpr auto NamesOf(Gap) {
-  return internal::Names<Gap>({{Gap::kDetect, "detect"}, {Gap::kYes, "yes"}, {Gap::kNo, "no"}});
-}
+constexpr auto NamesOf(Gap) { return internal::OwnNames<Gap>(); }
 constexpr auto NamesOf(KubeletApiVersion) {
   return internal::Names<KubeletApiVersion>(
       {{KubeletApiVersion::kV1Beta1, "v1beta1"}, {KubeletApiVersion::kV1Alpha1, "v1alpha1"}});
 }
-constexpr auto NamesOf(StreamKind) {
-  return internal::Names<StreamKind>({{StreamKind::kExec, "exec"},
-                                      {StreamKind::kAttach, "attach"},
-                                      {StreamKind::kPortForward, "portForward"}});
-}
-constexpr auto NamesOf(StreamingOutcome) {
-  using Outcome = StreamingOutcome;
-  return internal::Names<Outcome>({{Outcome::kWorks, "works"},
-                                   {Outcome::kWorksOnSameHost, "worksOnSameHost"},
-                                   {Outcome::kFails, "fails"},
-                                   {Outcome::kDoesNotStart, "doesNotStart"}});
-}
-constexpr auto NamesOf(StreamingProxy) {
-  return internal::Names<StreamingProxy>(
-      {{StreamingProxy::kKubelet, "kubelet"}, {StreamingProxy::kRedirect, "redirect"}});
-}
-constexpr auto NamesOf(RedirectFollower) {
-  return internal::Names<RedirectFollower>({{RedirectFollower::kNotNeeded, "notNeeded"},
-                                            {RedirectFollower::kApiServer, "apiServer"},
-                                            {RedirectFollower::kNobody, "nobody"}});
-}
-constexpr auto NamesOf(RedirectCheck) {
-  return internal::Names<RedirectCheck>({{RedirectCheck::kNotNeeded, "notNeeded"},
-                                         {RedirectCheck::kSameHost, "sameHost"},
-                                         {RedirectCheck::kNone, "none"}});
-}
-constexpr auto NamesOf(WebSocketTranslator) {
-  return internal::Names<WebSocketTranslator>({{WebSocketTranslator::kNobody, "nobody"},
-                                               {WebSocketTranslator::kApiServer, "apiServer"},
-                                               {WebSocketTranslator::kKubelet, "kubelet"}});
-}
-constexpr auto NamesOf(VersionSkew) {
-  return internal::Names<VersionSkew>({{VersionSkew::kSupported, "supported"},
-                                       {VersionSkew::kKubeletTooOld, "kubeletTooOld"},
-                                       {VersionSkew::kKubeletNewer, "kubeletNewer"}});
-}
-constexpr auto NamesOf(StreamingComponent) {
-  return internal::Names<StreamingComponent>(
-      {{StreamingComponent::kKubelet, "kubelet"}, {StreamingComponent::kApiServer, "apiServer"}});
-}
-constexpr auto NamesOf(StreamingSeverity) {
-  return internal::Names<StreamingSeverity>({{StreamingSeverity::kIgnored, "ignored"},
-                                             {StreamingSeverity::kDeprecated, "deprecated"},
-                                             {StreamingSeverity::kRemoved, "removed"},
-                                             {StreamingSeverity::kFatal, "fatal"}});
-}
+constexpr auto NamesOf(StreamKind) { return internal::OwnNames<StreamKind>(); }
+constexpr auto NamesOf(StreamingOutcome) { return internal::OwnNames<StreamingOutcome>(); }
+constexpr auto NamesOf(StreamingProxy) { return internal::OwnNames<StreamingProxy>(); }
+constexpr auto NamesOf(RedirectFollower) { return internal::OwnNames<RedirectFollower>(); }
+constexpr auto NamesOf(RedirectCheck) { return internal::OwnNames<RedirectCheck>(); }
+constexpr auto NamesOf(WebSocketTranslator) { return internal::OwnNames<WebSocketTranslator>(); }
+constexpr auto NamesOf(VersionSkew) { return internal::OwnNames<VersionSkew>(); }
+constexpr auto NamesOf(StreamingComponent) { return internal::OwnNames<StreamingComponent>(); }
+constexpr auto NamesOf(StreamingSeverity) { return internal::OwnNames<StreamingSeverity>(); }
 constexpr auto NamesOf(CheckResult) {
-  return internal::Names<CheckResult>(
-      {{CheckResult::kNotCounted, ""},
-       {CheckResult::kCredentialPolicyAllowed, "credentialPolicyAllowed"},
-       {CheckResult::kCredentialRecordFound, "credentialRecordFound"},
-       {CheckResult::kMustAuthenticate, "mustAuthenticate"},
-       {CheckResult::kError, "error"}});
+  return internal::But<CheckResult>(internal::OwnNames<CheckResult>(),
+                                    {{CheckResult::kNotCounted, ""}});
 }
 constexpr auto NamesOf(EnsureAction) {
-  return internal::Names<EnsureAction>({{EnsureAction::kPull, "Pull"},
-                                        {EnsureAction::kUsePresent, "UsePresent"},
-                                        {EnsureAction::kInvalidImageName, "InvalidImageName"},
-                                        {EnsureAction::kNeverPull, "ErrImageNeverPull"},
-                                        {EnsureAction::kCredentialsError, "CredentialsError"}});
+  return internal::But<EnsureAction>(internal::OwnNames<EnsureAction, internal::First::kCapital>(),
+                                     {{EnsureAction::kNeverPull, "ErrImageNeverPull"}});
 }
-constexpr auto NamesOf(PullErrorClass) {
-  return internal::Names<PullErrorClass>({{PullErrorClass::kUnknown, "unknown"},
-                                          {PullErrorClass::kAuth, "auth"},
-                                          {PullErrorClass::kNotFound, "notFound"},
-                                          {PullErrorClass::kUnavailable, "unavailable"},
-                                          {PullErrorClass::kOther, "other"}});
-}
+constexpr auto NamesOf(PullErrorClass) { return internal::OwnNames<PullErrorClass>(); }
 constexpr auto NamesOf(ShortNames) {
-  return internal::Names<ShortNames>(
-      {{ShortNames::kAnywhere, "anywhere"}, {ShortNames::kDockerHub, "docker.io"}});
+  return internal::But<ShortNames>(internal::OwnNames<ShortNames>(),
+                                   {{ShortNames::kDockerHub, "docker.io"}});
 }
-constexpr auto NamesOf(Proofs) {
-  return internal::Names<Proofs>({{Proofs::kAny, "any"}, {Proofs::kRegistry, "registry"}});
-}
-constexpr auto NamesOf(FirstStart) {
-  return internal::Names<FirstStart>(
-      {{FirstStart::kPresume, "presume"}, {FirstStart::kClose, "close"}});
-}
+constexpr auto NamesOf(Proofs) { return internal::OwnNames<Proofs>(); }
+constexpr auto NamesOf(FirstStart) { return internal::OwnNames<FirstStart>(); }
 
 using internal::FromWord;
 using internal::HasWord;
