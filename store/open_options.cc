@@ -22,11 +22,7 @@ struct TestParameters {
   std::int64_t boot_ns = 0;
 };
 
-void Describe(auto& v, const TestParameters& x) {
-  v.Optional("manualClock", x.manual_clock);
-  v.Optional("unixNs", x.unix_ns);
-  v.Optional("bootNs", x.boot_ns);
-}
+WAYBILL_DESCRIBE(TestParameters, (), (manual_clock, unix_ns, boot_ns));
 
 struct OpenParameters {
   OpenOptions options;
@@ -34,19 +30,9 @@ struct OpenParameters {
 };
 
 void Describe(auto& v, const OpenParameters& x) {
-  v.Optional("kubeletDirectory", x.options.kubelet_directory);
-  v.Optional("images", x.options.images);
-  v.Optional("runtimes", x.options.runtimes);
-  v.Optional("settings", x.options.settings);
-  v.Optional("preloaded", x.options.preloaded);
-  v.Optional("firstStartCloses", x.options.first_start_closes);
-  v.Optional("unrecorded", x.options.unrecorded);
-  v.Optional("create", x.options.create);
-  v.Optional("migrate", x.options.migrate);
-  v.Optional("skipUnreadable", x.options.skip_unreadable);
-  v.Optional("continuesPulls", x.options.continues_pulls);
-  v.Optional("allowUntestedLmdb", x.options.allow_untested_lmdb);
-  v.Optional("allowEmpty", x.options.allow_empty);
+  WAYBILL_MAY_HAVE(x.options, kubelet_directory, images, runtimes, settings, preloaded,
+                   first_start_closes, unrecorded, create, migrate, skip_unreadable,
+                   continues_pulls, allow_untested_lmdb, allow_empty);
   v.Flat(x.test);
 }
 
@@ -56,10 +42,7 @@ struct StreamParameters {
 };
 
 void Describe(auto& v, const StreamParameters& x) {
-  v.Optional("keepsTokens", x.options.keeps_tokens);
-  v.Optional("continues", x.options.continues);
-  v.Optional("timeToLiveMs", x.options.time_to_live_ms);
-  v.Optional("maxOpen", x.options.max_open);
+  WAYBILL_MAY_HAVE(x.options, keeps_tokens, continues, time_to_live_ms, max_open);
   v.Flat(x.test);
 }
 

@@ -113,7 +113,7 @@ bool FailAboveBytes(JsonReader& from, const Bounds& bounds) {
 bool ReadStranger(JsonReader& from, const Type& type, std::string_view key, Strangers strangers) {
   for (const Type::Member& member : type.members) {
     if (!IsGo(strangers) || !IsInOtherCase(key, member.name)) continue;
-    from.FailAtToken("it must be spelled \"" + std::string(member.name) + "\"");
+    from.FailAtToken("it must be spelled \"" + member.name + "\"");
   }
   if (strangers == Strangers::kRefuse) from.FailAtToken("this version does not know it");
   if (strangers == Strangers::kGoStrict) from.FailAtToken("unknown field");
@@ -266,6 +266,16 @@ bool Read(JsonReader& from, const Type& type, void* at, Strangers strangers, con
 
 }  // namespace
 
+std::string CamelCaseOf(std::string_view snake_case) {
+  std::string name;
+  bool upper = false;
+  for (const char c : snake_case) {
+    if (c != '_') name += upper ? static_cast<char>(c - 'a' + 'A') : c;
+    upper = c == '_';
+  }
+  return name;
+}
+
 void MemberNoter::Note(std::string_view name, const void* member, const Type& type, bool required,
                        const Bounds& bounds) {
   const auto offset =
@@ -278,8 +288,8 @@ void MemberNoter::Note(std::string_view name, const void* member, const Type& ty
   const bool must_be_there = required && type.kind != Kind::kOptional;
   std::string default_json;
   if (!must_be_there) AppendJson(default_json, type, member);
-  type_.members.push_back(
-      {name, offset, &type, must_be_there, bounds, type_.members.size(), std::move(default_json)});
+  type_.members.push_back({std::string(name), offset, &type, must_be_there, bounds,
+                           type_.members.size(), std::move(default_json)});
 }
 
 void MemberNoter::NoteAlso(std::string_view name, const void* member, const Type& type) {

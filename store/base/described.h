@@ -1,16 +1,22 @@
 // What a described struct can do: be written as JSON, be read from it, and tell its members.
 //
+//   // `image_ref` must be there, and is always written; `dry_run`, in JSON "dryRun", may be left
+//   // out, and is if it has its default.
+//   WAYBILL_DESCRIBE(DeleteImage, (image_ref), (dry_run));
+//
+// Where names differ, or more is to be said:
+//
 //   void Describe(auto& v, const PruneReport& x) {
-//     v("examined", x.examined);         // must be there, and is always written
-//     v.Optional("dryRun", x.dry_run);   // may be left out, and is if it has its default
+//     WAYBILL_NEEDS(x.pool, first_id);   // as in the first brackets
+//     WAYBILL_MAY_HAVE(x, dry_run);      // as in the second ones
+//     v("deleted", x.removed);
+//     v.Optional("why", x.reason);
 //     v.Flat(x.counts);                  // the members of x.counts, as if they were its own
 //     v.Optional("ref", x.ref, {.bytes = 4096});  // of a text that has more, nothing is taken
 //     v.Also("image", x.ref);            // another name of a member, which is never written
 //     v.Within("spec", [&](auto& v) { v("size", x.size); });  // an object whose members are x's
 //   }
-//   constexpr auto NamesOf(Mode) {
-//     return internal::Names<Mode>({{Mode::kStrict, "strict"}, {Mode::kKubelet, "kubelet"}});
-//   }
+//   constexpr auto NamesOf(Mode) { return internal::OwnNames<Mode>(); }  // "strict", "kubelet"
 //   std::string ToText(const Timestamp&);  // a value whose JSON is a string
 //   bool FromText(std::string_view, Timestamp&);
 //   constexpr std::string_view FormOf(const Timestamp*) { return "a time"; }  // may be left out
@@ -101,7 +107,7 @@ struct Type {
   void (*each)(const void*, FunctionRef<void(const std::string&, const void*)>) = nullptr;  // kMap
 };
 struct Type::Member {
-  std::string_view name;
+  std::string name;
   std::size_t offset;
   const Type* type;
   bool required;
@@ -126,6 +132,9 @@ constexpr std::string_view TypeName() {
   }
 }
 
+// "firstId" of "first_id".
+std::string CamelCaseOf(std::string_view snake_case);
+
 // Notes where the members of a default value are.
 class MemberNoter {
  public:
@@ -138,6 +147,11 @@ class MemberNoter {
   template <typename T>
   void Optional(std::string_view name, const T& member, const Bounds& bounds = {}) {
     Note(name, &member, TypeOf<T>(), false, bounds);
+  }
+  // By its own name, as snake_case.
+  template <typename T>
+  void Own(std::string_view name, const T& member, bool required) {
+    Note(CamelCaseOf(name), &member, TypeOf<T>(), required, {});
   }
   template <typename T>
   void Also(std::string_view name, const T& member) {
@@ -187,11 +201,10 @@ Type MakeType() {
     type.kind = Kind::kWhole;
     type.is_signed = std::is_signed_v<T>;
   } else if constexpr (std::is_enum_v<T>) {
-    static constexpr auto kNames = NamesOf(T{});
     static_assert(sizeof(T) == 1);
     type.kind = Kind::kEnum;
     type.name = TypeName<T>();
-    type.names = kNames;
+    type.names = kWords<T>;
   } else if constexpr (std::is_same_v<T, std::string>) {
     type.kind = Kind::kString;
   } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
@@ -267,6 +280,34 @@ const Type& TypeOf() {
   static const Type& type = *new Type(MakeType<T>());
   return type;
 }
+
+// --- Members by their own names ------------------------------------------------------------------
+
+// clang-format off
+#define WAYBILL_DESCRIBE(Struct, needs, may_have)                             \
+  void Describe([[maybe_unused]] auto& v, [[maybe_unused]] const Struct& x) { \
+    WAYBILL_NEEDS(x, WAYBILL_UNBRACKETED needs);                              \
+    WAYBILL_MAY_HAVE(x, WAYBILL_UNBRACKETED may_have);                        \
+  }                                                                           \
+  static_assert(true)
+#define WAYBILL_NEEDS(x, ...) WAYBILL_EACH(WAYBILL_NEEDS_ONE, x, __VA_ARGS__) static_assert(true)
+#define WAYBILL_MAY_HAVE(x, ...) \
+  WAYBILL_EACH(WAYBILL_MAY_HAVE_ONE, x, __VA_ARGS__) static_assert(true)
+
+#define WAYBILL_NEEDS_ONE(x, member) v.Own(#member, (x).member, true);
+#define WAYBILL_MAY_HAVE_ONE(x, member) v.Own(#member, (x).member, false);
+#define WAYBILL_UNBRACKETED(...) __VA_ARGS__
+// The preprocessor has no loop: it looks 64 times at what is left.
+#define WAYBILL_EACH(do_it, x, ...) __VA_OPT__(WAYBILL_64(WAYBILL_FIRST(do_it, x, __VA_ARGS__)))
+#define WAYBILL_FIRST(do_it, x, member, ...) \
+  do_it(x, member) __VA_OPT__(WAYBILL_AGAIN WAYBILL_NOTHING (do_it, x, __VA_ARGS__))
+#define WAYBILL_AGAIN() WAYBILL_FIRST
+#define WAYBILL_NOTHING ()
+#define WAYBILL_64(...) WAYBILL_16(WAYBILL_16(WAYBILL_16(WAYBILL_16(__VA_ARGS__))))
+#define WAYBILL_16(...) WAYBILL_4(WAYBILL_4(WAYBILL_4(WAYBILL_4(__VA_ARGS__))))
+#define WAYBILL_4(...) WAYBILL_1(WAYBILL_1(WAYBILL_1(WAYBILL_1(__VA_ARGS__))))
+#define WAYBILL_1(...) __VA_ARGS__
+// clang-format on
 
 // --- Whole texts (described.cc) ------------------------------------------------------------------
 

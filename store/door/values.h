@@ -24,81 +24,51 @@ bool FromText(std::string_view text, ListToken& token);
 
 // --- Settings ------------------------------------------------------------------------------------
 
-void Describe(auto& v, const Policy& x) {
-  v.Optional("verification", x.verification);
-  v.Optional("allowlist", x.allowlist);
-  v.Optional("allowlistPreloadedOnly", x.allowlist_preloaded_only);
-  v.Optional("registryOnly", x.registry_only);
-  v.Optional("anyProof", x.any_proof);
-}
+WAYBILL_DESCRIBE(Policy, (),
+                 (verification, allowlist, allowlist_preloaded_only, registry_only, any_proof));
 
 void Describe(auto& v, const Pool& x) {
-  v.Optional("enabled", x.enabled);
-  v.Optional("firstId", x.ids.first_id);
-  v.Optional("idCount", x.ids.id_count);
-  v.Optional("idsPerPod", x.ids.ids_per_pod);
-  v.Optional("maxPods", x.ids.max_pods);
+  WAYBILL_MAY_HAVE(x, enabled);
+  WAYBILL_MAY_HAVE(x.ids, first_id, id_count, ids_per_pod, max_pods);
 }
 
-void Describe(auto& v, const Settings& x) {
-  v.Optional("mode", x.mode);
-  v.Optional("policy", x.policy);
-  v.Optional("maxAgeSeconds", x.max_age_seconds);
-  v.Optional("pool", x.pool);
-  v.Optional("shortNamesAnywhere", x.short_names_anywhere);
-  v.Optional("mapBytes", x.map_bytes);
-  v.Optional("traceFile", x.trace_file);
-  v.Optional("flushesTwice", x.flushes_twice);
-}
+WAYBILL_DESCRIBE(Settings, (),
+                 (mode, policy, max_age_seconds, pool, short_names_anywhere, map_bytes, trace_file,
+                  flushes_twice));
 
 // --- Images --------------------------------------------------------------------------------------
 
-void Describe(auto& v, const Platform& x) {
-  v("os", x.os);
-  v("architecture", x.architecture);
-  v.Optional("variant", x.variant);
-  v.Optional("osVersion", x.os_version);
-  v.Optional("osFeatures", x.os_features);
-}
-
-void Describe(auto& v, const ListedImage& x) {
-  v("id", x.id);
-  v.Optional("repoTags", x.repo_tags);
-  v.Optional("repoDigests", x.repo_digests);
-  v.Optional("runtimeHandler", x.runtime_handler);
-  v.Optional("pinned", x.pinned);
-  v.Optional("imported", x.imported);
-  v.Optional("bytes", x.bytes);
-}
+WAYBILL_DESCRIBE(Platform, (os, architecture), (variant, os_version, os_features));
+WAYBILL_DESCRIBE(ListedImage, (id),
+                 (repo_tags, repo_digests, runtime_handler, pinned, imported, bytes));
 
 void Describe(auto& v, const Proof& x) {
   v.Optional("verified", x.proven);
   v.Optional("verifiedBy", x.checker);
   v.Optional("validUntil", x.good_until);
-  v.Optional("pullBegan", x.pull_began);
+  WAYBILL_MAY_HAVE(x, pull_began);
 }
 
 constexpr std::string_view TypeNameOf(const ImagePullSecret*) { return "Secret"; }
 void Describe(auto& v, const ImagePullSecret& x) {
   v("namespace", x.namespace_name);
-  v("name", x.name);
-  v.Optional("uid", x.uid);
+  WAYBILL_NEEDS(x, name);
+  WAYBILL_MAY_HAVE(x, uid);
   v.Optional("hash", x.credential_hash);
-  v.Optional("proof", x.proof);
+  WAYBILL_MAY_HAVE(x, proof);
 }
 
 constexpr std::string_view TypeNameOf(const ImagePullServiceAccount*) { return "ServiceAccount"; }
 void Describe(auto& v, const ImagePullServiceAccount& x) {
   v("namespace", x.namespace_name);
-  v("name", x.name);
-  v.Optional("uid", x.uid);
-  v.Optional("proof", x.proof);
+  WAYBILL_NEEDS(x, name);
+  WAYBILL_MAY_HAVE(x, uid, proof);
 }
 
 void Describe(auto& v, const CredentialName& x) {
   v("namespace", x.namespace_name);
-  v("name", x.name);
-  v.Optional("uid", x.uid);
+  WAYBILL_NEEDS(x, name);
+  WAYBILL_MAY_HAVE(x, uid);
 }
 
 constexpr std::string_view TypeNameOf(const ImagePullCredentials*) { return "PulledWith"; }
@@ -111,330 +81,214 @@ void Describe(auto& v, const ImagePullCredentials& x) {
 
 constexpr std::string_view TypeNameOf(const ImagePulledRecord*) { return "PulledRecord"; }
 void Describe(auto& v, const ImagePulledRecord& x) {
-  v("imageRef", x.image_ref);
-  v.Optional("runtimeHandler", x.runtime_handler);
+  WAYBILL_NEEDS(x, image_ref);
+  WAYBILL_MAY_HAVE(x, runtime_handler);
   v.Optional("updated", x.last_updated);
   v("credentials", x.credential_mapping);
-  v.Optional("privateNames", x.private_names);
-  v.Optional("manifestDigest", x.manifest_digest);
-  v.Optional("platform", x.platform);
-  v.Optional("guestPlatform", x.guest_platform);
-  v.Optional("closedBecause", x.closed_because);
-  v.Optional("closedByList", x.closed_by_list);
-  v.Optional("closedByOperator", x.closed_by_operator);
-  v.Optional("absentSince", x.absent_since);
+  WAYBILL_MAY_HAVE(x, private_names, manifest_digest, platform, guest_platform, closed_because,
+                   closed_by_list, closed_by_operator, absent_since);
   v.Optional("commit", x.stamp);
 }
 
 void Describe(auto& v, const PreloadedImage& x) {
-  v("imageRef", x.image_ref);
-  v.Optional("runtimeHandler", x.runtime_handler);
-  v("names", x.names);
-  v("source", x.source);
-  v.Optional("reason", x.reason);
-  v("since", x.since);
-  v.Optional("absentSince", x.absent_since);
+  WAYBILL_NEEDS(x, image_ref);
+  WAYBILL_MAY_HAVE(x, runtime_handler);
+  WAYBILL_NEEDS(x, names, source);
+  WAYBILL_MAY_HAVE(x, reason);
+  WAYBILL_NEEDS(x, since, absent_since);
   v.Optional("commit", x.stamp);
 }
 
 void Describe(auto& v, const QuarantinedFile& x) {
-  v("kind", x.kind);
-  v("sha256", x.sha256);
+  WAYBILL_NEEDS(x, kind, sha256);
   v("file", x.source);
-  v("reason", x.reason);
-  v("since", x.since);
+  WAYBILL_NEEDS(x, reason, since);
 }
 
 void Describe(auto& v, const ExplainedCredential& x) {
-  v("imageName", x.image_name);
-  v("kind", x.kind);
+  WAYBILL_NEEDS(x, image_name, kind);
   v.Optional("namespace", x.who.namespace_name);
-  v.Optional("name", x.who.name);
-  v.Optional("uid", x.who.uid);
-  v.Optional("proof", x.proof);
-  v("standing", x.standing);
+  WAYBILL_MAY_HAVE(x.who, name, uid);
+  WAYBILL_MAY_HAVE(x, proof);
+  WAYBILL_NEEDS(x, standing);
 }
 
 void Describe(auto& v, const UnresolvedPull& x) {
   v("pull", x.id.value);
   v.Optional("anyImage", x.anything);
-  v("image", x.image);
-  v.Optional("runtimeHandler", x.runtime_handler);
-  v("state", x.state);
-  v.Optional("several", x.several);
-  v("began", x.began);
-  v.Optional("ended", x.ended);
-  v.Optional("endedAt", x.ended_at);
+  WAYBILL_NEEDS(x, image);
+  WAYBILL_MAY_HAVE(x, runtime_handler);
+  WAYBILL_NEEDS(x, state);
+  WAYBILL_MAY_HAVE(x, several);
+  WAYBILL_NEEDS(x, began, ended);
+  WAYBILL_MAY_HAVE(x, ended_at);
   v.Optional("commit", x.stamp);
 }
 
 void Describe(auto& v, const Revocation& x) {
-  v("kind", x.kind);
+  WAYBILL_NEEDS(x, kind);
   v.Optional("namespace", x.who.namespace_name);
-  v.Optional("name", x.who.name);
-  v.Optional("uid", x.who.uid);
-  v.Optional("imageRef", x.image_ref);
-  v.Optional("runtimeHandler", x.runtime_handler);
+  WAYBILL_MAY_HAVE(x.who, name, uid);
+  WAYBILL_MAY_HAVE(x, image_ref, runtime_handler);
   v.Optional("hash", x.credential_hash);
-  v.Optional("since", x.since);
-  v.Optional("unfinished", x.unfinished);
-  v.Optional("commit", x.commit);
+  WAYBILL_MAY_HAVE(x, since, unfinished, commit);
 }
 
 // --- Runtimes and pods ---------------------------------------------------------------------------
 
-void Describe(auto& v, const RuntimeHandler& x) {
-  v("name", x.name);
-  v.Optional("isDefault", x.is_default);
-  v.Optional("userNamespaces", x.user_namespaces);
-  v.Optional("guestPlatform", x.guest_platform);
-}
-
-void Describe(auto& v, const IdMapping& x) {
-  v("hostId", x.host_id);
-  v("containerId", x.container_id);
-  v("length", x.length);
-}
-
-void Describe(auto& v, const PodMapping& x) {
-  v("podUid", x.pod_uid);
-  v("hostId", x.host_id);
-  v("length", x.length);
-  v("created", x.created);
-  v("relation", x.relation);
-}
-
-void Describe(auto& v, const HostIdRange& x) {
-  v("first", x.first);
-  v("length", x.length);
-}
+WAYBILL_DESCRIBE(RuntimeHandler, (name), (is_default, user_namespaces, guest_platform));
+WAYBILL_DESCRIBE(IdMapping, (host_id, container_id, length), ());
+WAYBILL_DESCRIBE(PodMapping, (pod_uid, host_id, length, created, relation), ());
+WAYBILL_DESCRIBE(HostIdRange, (first, length), ());
 
 void Describe(auto& v, const QuarantinedPod& x) {
-  v("podUid", x.pod_uid);
-  v("kind", x.kind);
-  v("ranges", x.ranges);
+  WAYBILL_NEEDS(x, pod_uid, kind, ranges);
   v("file", x.source);
-  v("reason", x.reason);
-  v("since", x.since);
+  WAYBILL_NEEDS(x, reason, since);
 }
 
 void Describe(auto& v, const PoolUse& x) {
-  v("enabled", x.enabled);
-  v("firstId", x.pool.first_id);
-  v("idCount", x.pool.id_count);
-  v("idsPerPod", x.pool.ids_per_pod);
-  v("maxPods", x.pool.max_pods);
-  v("ranges", x.ranges);
-  v("used", x.used);
-  v("free", x.free);
-  v("largestFreeRun", x.largest_free_run);
+  WAYBILL_NEEDS(x, enabled);
+  WAYBILL_NEEDS(x.pool, first_id, id_count, ids_per_pod, max_pods);
+  WAYBILL_NEEDS(x, ranges, used, free, largest_free_run);
   v("mappings", x.allocations);
-  v("outsidePool", x.outside_pool);
-  v("otherLength", x.other_length);
+  WAYBILL_NEEDS(x, outside_pool, other_length);
   v("quarantinedPods", x.held_pods);
-  v("refusedBecause", x.refused_because);
+  WAYBILL_NEEDS(x, refused_because);
 }
 
 // --- Reports -------------------------------------------------------------------------------------
 
 void Describe(auto& v, const ClassifiedImage& x) {
-  v("imageRef", x.image_ref);
-  v.Optional("runtimeHandler", x.runtime_handler);
-  v("name", x.name);
+  WAYBILL_NEEDS(x, image_ref);
+  WAYBILL_MAY_HAVE(x, runtime_handler);
+  WAYBILL_NEEDS(x, name);
   v("open", x.preloaded);
-  v("because", x.because);
+  WAYBILL_NEEDS(x, because);
 }
 
 void Describe(auto& v, const ClassifyReport& x) {
-  v("listed", x.listed);
-  v("repeated", x.repeated);
-  v("notNames", x.not_names);
-  v("known", x.known);
+  WAYBILL_NEEDS(x, listed, repeated, not_names, known);
   v("opened", x.preloaded);
-  v("closed", x.closed);
-  v("left", x.left);
-  v("united", x.united);
+  WAYBILL_NEEDS(x, closed, left, united);
   v("pullsResolved", x.pulls_settled);
   v("recordsGone", x.records_removed);
   v("preloadedGone", x.preloaded_removed);
   v("classified", x.judged);
-  v("sharedDigests", x.shared_digests);
+  WAYBILL_NEEDS(x, shared_digests);
   v("nothingBecause", x.not_judged_because);
 }
 
 void Describe(auto& v, const PruneReport& x) {
-  v("examined", x.examined);
+  WAYBILL_NEEDS(x, examined);
   v("deleted", x.removed);
-  v("keptInList", x.kept_in_list);
-  v("keptNewer", x.kept_newer);
-  v("keptWithoutCredentials", x.kept_without_credentials);
+  WAYBILL_NEEDS(x, kept_in_list, kept_newer, kept_without_credentials);
   v("preloadedDeleted", x.preloaded_removed);
 }
 
 void Describe(auto& v, const RevokeReport& x) {
   v("images", x.records);
-  v("secrets", x.secrets);
-  v("serviceAccounts", x.service_accounts);
+  WAYBILL_NEEDS(x, secrets, service_accounts);
   v("everyPod", x.node_pods);
-  v("equalHashes", x.equal_hashes);
-  v("stored", x.stored);
+  WAYBILL_NEEDS(x, equal_hashes, stored);
 }
 
 void Describe(auto& v, const RevokeMissingReport& x) {
-  v("known", x.known);
+  WAYBILL_NEEDS(x, known);
   v("missing", x.gone);
-  v("newer", x.newer);
+  WAYBILL_NEEDS(x, newer);
   v("revoked", x.forgotten);
 }
 
 void Describe(auto& v, const RuntimesReport& x) {
-  v("added", x.added);
-  v("vanished", x.vanished);
-  v("changed", x.changed);
+  WAYBILL_NEEDS(x, added, vanished, changed);
   v("imagesToVerify", x.records_to_verify);
-  v("turnedOn", x.turned_on);
+  WAYBILL_NEEDS(x, turned_on);
   v("recordsMoved", x.records_collapsed);
   v("pullsMoved", x.intents_collapsed);
 }
 
-void Describe(auto& v, const CleanUpReport& x) {
-  v("examined", x.examined);
-  v("released", x.released);
-  v("keptInLists", x.kept_in_lists);
-  v("keptNewer", x.kept_newer);
-  v("releasedPods", x.released_pods);
-}
+WAYBILL_DESCRIBE(CleanUpReport, (examined, released, kept_in_lists, kept_newer, released_pods), ());
 
 void Describe(auto& v, const DegradedEvent& x) {
-  v("at", x.at);
-  v("kind", x.kind);
-  v("action", x.action);
+  WAYBILL_NEEDS(x, at, kind, action);
   v("degraded", x.distrustful);
-  v("reason", x.reason);
+  WAYBILL_NEEDS(x, reason);
 }
 
 constexpr std::string_view TypeNameOf(const StoreCounts*) { return "Counts"; }
 void Describe(auto& v, const StoreCounts& x) {
-  v("records", x.records);
+  WAYBILL_NEEDS(x, records);
   v("otherHandlerRecords", x.nondefault_handler_records);
   v("handlers", x.runtime_handlers);
-  v("intents", x.intents);
+  WAYBILL_NEEDS(x, intents);
   v("quarantinedFiles", x.quarantine_entries);
   v("observedPreloaded", x.preloaded_records);
-  v("kubeletFiles", x.kubelet_files);
+  WAYBILL_NEEDS(x, kubelet_files);
   v("preloaded", x.ledger_entries);
   v("aliases", x.spellings);
-  v("idMappings", x.id_mappings);
+  WAYBILL_NEEDS(x, id_mappings);
   v("quarantinedPods", x.held_pods);
-  v("revocations", x.revocations);
-  v("mapBytes", x.map_bytes);
-  v("usedBytes", x.used_bytes);
-  v("readers", x.readers);
-  v("maxReaders", x.max_readers);
+  WAYBILL_NEEDS(x, revocations, map_bytes, used_bytes, readers, max_readers);
 }
 
-void Describe(auto& v, const VerifyReport& x) {
-  v("sound", x.sound);
-  v("pages", x.pages);
-  v("values", x.values);
-  v("findings", x.findings);
-}
+WAYBILL_DESCRIBE(VerifyReport, (sound, pages, values, findings), ());
 
 void Describe(auto& v, const Backup& x) {
-  v("path", x.path);
-  v("schemaVersion", x.schema_version);
+  WAYBILL_NEEDS(x, path, schema_version);
   v("commit", x.commit_sequence);
-  v("bytes", x.bytes);
+  WAYBILL_NEEDS(x, bytes);
 }
 
-void Describe(auto& v, const MigrationStep& x) {
-  v("from", x.from);
-  v("to", x.to);
-  v("name", x.name);
-  v("valuesWritten", x.values_written);
-}
-
-void Describe(auto& v, const MigrationReport& x) {
-  v("from", x.from);
-  v("to", x.to);
-  v("steps", x.steps);
-  v("backup", x.backup);
-  v("losses", x.losses);
-}
+WAYBILL_DESCRIBE(MigrationStep, (from, to, name, values_written), ());
+WAYBILL_DESCRIBE(MigrationReport, (from, to, steps, backup, losses), ());
 
 void Describe(auto& v, const RestoreReport& x) {
-  v("schemaVersion", x.schema_version);
+  WAYBILL_NEEDS(x, schema_version);
   v("backupCommit", x.backup_commit_sequence);
-  v("records", x.records);
-  v("recordsWithoutCredentials", x.records_without_credentials);
-  v("idMappings", x.id_mappings);
-  v("idMappingsKept", x.id_mappings_kept);
+  WAYBILL_NEEDS(x, records, records_without_credentials, id_mappings, id_mappings_kept);
   v("idMappingsQuarantined", x.id_mappings_held);
-  v("idMappingsDropped", x.id_mappings_dropped);
-  v("idRangesLost", x.id_ranges_lost);
+  WAYBILL_NEEDS(x, id_mappings_dropped, id_ranges_lost);
   v("replaced", x.replaced_path);
-  v("removedPaths", x.removed_paths);
+  WAYBILL_NEEDS(x, removed_paths);
   v("degradedBecause", x.distrust_reason);
   v("streams", x.streaming);
 }
 
 void Describe(auto& v, const ExportReport& x) {
-  v("records", x.records);
-  v("intents", x.intents);
-  v("preloaded", x.preloaded);
-  v("closed", x.closed);
-  v("made", x.made);
+  WAYBILL_NEEDS(x, records, intents, preloaded, closed, made);
   v("aliases", x.spellings);
-  v("withoutCredentials", x.without_credentials);
-  v("idMappings", x.id_mappings);
+  WAYBILL_NEEDS(x, without_credentials, id_mappings);
   v("replaced", x.replaced_path);
-  v("removedPaths", x.removed_paths);
+  WAYBILL_NEEDS(x, removed_paths);
 }
 
 void Describe(auto& v, const ImportReport& x) {
   v("files", x.files_seen);
-  v("unchanged", x.unchanged);
-  v("records", x.records);
-  v("intents", x.intents);
-  v("preloaded", x.preloaded);
-  v("knownRefs", x.known_refs);
-  v("quarantined", x.quarantined);
-  v("skipped", x.skipped);
-  v("interrupted", x.interrupted);
-  v("newlyWritten", x.newly_written);
-  v("problems", x.problems);
+  WAYBILL_NEEDS(x, unchanged, records, intents, preloaded, known_refs, quarantined, skipped,
+                interrupted, newly_written, problems);
 }
 
 void Describe(auto& v, const IdMappingReport& x) {
   v("files", x.files_seen);
-  v("unchanged", x.unchanged);
-  v("imported", x.imported);
+  WAYBILL_NEEDS(x, unchanged, imported);
   v("quarantined", x.held);
-  v("problems", x.problems);
+  WAYBILL_NEEDS(x, problems);
   v("mappings", x.allocations);
   v("quarantinedPods", x.held_pods);
-  v("outsidePool", x.outside_pool);
-  v("otherLength", x.other_length);
-  v("offPool", x.off_pool);
-  v("refusedBecause", x.refused_because);
+  WAYBILL_NEEDS(x, outside_pool, other_length, off_pool, refused_because);
 }
 
 constexpr std::string_view TypeNameOf(const OpeningReport*) { return "Opening"; }
 void Describe(auto& v, const OpeningReport& x) {
-  v("created", x.created);
-  v("firstStart", x.first_start);
-  v("commitUndone", x.commit_undone);
+  WAYBILL_NEEDS(x, created, first_start, commit_undone);
   v("rebuilt", x.set_aside);
   v("rebuiltFrom", x.set_aside_path);
-  v("removedPaths", x.removed_paths);
-  v("recordsCarried", x.records_carried);
-  v("recordsWithoutCredentials", x.records_without_credentials);
+  WAYBILL_NEEDS(x, removed_paths, records_carried, records_without_credentials);
   v("pullsCarried", x.intents_carried);
   v("lossMarkerMade", x.witness_made);
   v("lossMarkerInStore", x.witness_in_store);
-  v("findings", x.findings);
-  v("mended", x.mended);
-  v("warnings", x.warnings);
+  WAYBILL_NEEDS(x, findings, mended, warnings);
   v("degraded", x.distrustful);
   v("degradedBecause", x.distrust_reason);
   v("unrecorded", x.after_gap);
@@ -444,93 +298,52 @@ void Describe(auto& v, const OpeningReport& x) {
   v("pullsFound", x.intents_found);
   v("pullsReplayed", x.intents_replayed);
   v("pullsLeft", x.intents_left);
-  v("replayed", x.replayed);
-  v("replaySkipped", x.replay_skipped);
-  v("readersCleared", x.readers_cleared);
-  v("records", x.records);
+  WAYBILL_NEEDS(x, replayed, replay_skipped, readers_cleared, records);
   v("quarantinedFiles", x.quarantine_entries);
   v("commit", x.commit_sequence);
-  v("copyOf", x.copy_of);
+  WAYBILL_NEEDS(x, copy_of);
   v("imported", x.import);
   v("idMappings", x.user_namespaces);
-  v("migration", x.migration);
-  v("runtimes", x.runtimes);
+  WAYBILL_NEEDS(x, migration, runtimes);
   v("classified", x.observed);
 }
 
 // --- Outside the store ---------------------------------------------------------------------------
 
-void Describe(auto& v, const PullSource& x) {
-  v("host", x.host);
-  v("servesManifests", x.serves_manifests);
-  v("servesLayers", x.serves_layers);
-  v("insecure", x.insecure);
-  v("open", x.open);
-  v("openBecause", x.open_because);
-  v("where", x.where);
-}
+WAYBILL_DESCRIBE(PullSource,
+                 (host, serves_manifests, serves_layers, insecure, open, open_because, where), ());
 
 void Describe(auto& v, const PullSources& x) {
   v("verifiedBy", x.checker);
-  v("registry", x.registry);
-  v("others", x.others);
-  v("problems", x.problems);
+  WAYBILL_NEEDS(x, registry, others, problems);
 }
 
-void Describe(auto& v, const ManifestDescriptor& x) {
-  v("mediaType", x.media_type);
-  v("digest", x.digest);
-  v("size", x.size);
-  v("platform", x.platform);
-}
-
-void Describe(auto& v, const StreamFinding& x) {
-  v("component", x.component);
-  v("severity", x.severity);
-  v("subject", x.subject);
-  v("setting", x.setting);
-  v("words", x.words);
-  v("advice", x.advice);
-  v("source", x.source);
-}
+WAYBILL_DESCRIBE(ManifestDescriptor, (media_type, digest, size, platform), ());
+WAYBILL_DESCRIBE(StreamFinding, (component, severity, subject, setting, words, advice, source), ());
 
 void Describe(auto& v, const StreamPlan& x) {
-  v("outcome", x.outcome);
-  v("proxy", x.proxy);
-  v("follower", x.follower);
+  WAYBILL_NEEDS(x, outcome, proxy, follower);
   v("redirectCheck", x.check);
   v("execWebSockets", x.exec_websockets);
   v("portForwardWebSockets", x.port_forward_websockets);
-  v("skew", x.skew);
-  v("findings", x.findings);
-  v("notes", x.notes);
+  WAYBILL_NEEDS(x, skew, findings, notes);
 }
 
 void Describe(auto& v, const StreamRequest& x) {
-  v("kind", x.kind);
-  v.Optional("containerId", x.container_id);
-  v.Optional("podSandboxId", x.pod_sandbox_id);
-  v.Optional("command", x.command);
+  WAYBILL_NEEDS(x, kind);
+  WAYBILL_MAY_HAVE(x, container_id, pod_sandbox_id, command);
   v.Optional("stdin", x.std_in);
   v.Optional("stdout", x.std_out);
   v.Optional("stderr", x.std_err);
-  v.Optional("tty", x.tty);
-  v.Optional("ports", x.ports);
+  WAYBILL_MAY_HAVE(x, tty, ports);
 }
 
-void Describe(auto& v, const OpenStream& x) {
-  v("id", x.id);
-  v("kind", x.kind);
-  v("prepared", x.prepared);
-  v("expiresInMs", x.expires_in_ms);
-}
+WAYBILL_DESCRIBE(OpenStream, (id, kind, prepared, expires_in_ms), ());
 
 constexpr std::string_view TypeNameOf(const StreamingReport*) { return "StreamsOpening"; }
 void Describe(auto& v, const StreamingReport& x) {
   v("opening", x.recovery);
-  v("voided", x.voided);
-  v("voidReason", x.void_reason);
-  v("open", x.open);
+  WAYBILL_NEEDS(x, voided, void_reason, open);
 }
 
 }  // namespace waybill
