@@ -18,8 +18,8 @@
 #include "store/calls/streaming_store.h"
 #include "store/disk/uuid.h"
 #include "store/opening/backup.h"
-#include "store/opening/product.h"
 #include "store/opening/open_store.h"
+#include "store/opening/product.h"
 #include "store/opening/rebuild_and_restore.h"
 #include "waybill/values.h"
 
@@ -73,9 +73,7 @@ Result<MigrationReport> MigrateStore(const MigrateOptions& options) {
     auto store = TRY(internal::OpenAsOwner(
         open, options.dry_run ? internal::OnDamage::kOnlyLook : internal::OnDamage::kRefuse,
         {&internal::NodeProduct(), &internal::StreamingProduct()}, ignored));
-    auto report =
-        internal::MigrateStore(store, {options.to, options.dry_run, options.accept_loss,
-                                       options.clock, options.boot_clock, options.progress});
+    auto report = internal::MigrateStore(store, options);
     if (!report) return report;
     if (store.witness && !options.dry_run) TRY(store.witness->Sync());
     return report;

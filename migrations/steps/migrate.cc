@@ -135,20 +135,20 @@ Result<void> Commit(lmdb::Txn& txn, const Working& working, OwnedStore& store,
   return {};
 }
 
-Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const MigrateRequest& request,
+Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const MigrateOptions& options,
                               lmdb::RoomAhead& room) {
   const lmdb::Env& env = *store.database.env;
   room.Make(env.GetInfo());
   lmdb::Txn txn;
   int rc = txn.BeginWrite(env);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
-  Working working(store, txn.get(), request.clock(), request.boot_clock());
+  Working working(store, txn.get(), options.clock(), options.boot_clock());
   rc = OpenTables(txn.get(), move.to(), true, working.handles);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making the tables", env.directory());
   // Steps read and write as the newer version.
   working.identity.schema_version = move.step->to;
   StoreTxn store_txn(working.context, working.state);
-  StepRun run{store_txn, request.progress};
+  StepRun run{store_txn, options.progress};
   TRY((move.up ? move.step->up : move.step->down)(run));
   const std::uint64_t pages = store_txn.PagesCopied();
   TRY(DropTables(working, move));
@@ -160,14 +160,14 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
 
 // Commits the header once more. Each of LMDB's two meta pages leads to a header, and older code
 // takes a newer header under either for damage.
-Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& request,
+Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateOptions& options,
                                  lmdb::RoomAhead& room) {
   const lmdb::Env& env = *store.database.env;
   room.Make(env.GetInfo());
   lmdb::Txn txn;
   const int rc = txn.BeginWrite(env);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
-  Working working(store, txn.get(), request.clock(), request.boot_clock());
+  Working working(store, txn.get(), options.clock(), options.boot_clock());
   if (auto r = StoreTxn(working.context, working.state).WriteState(); !r) return r;
   return Commit(txn, working, store, room);
 }
@@ -244,18 +244,18 @@ Result<void> CheckVersion(std::uint32_t version) {
                "use " + std::to_string(kOldestSchema) + " to " + std::to_string(newest_schema)};
 }
 
-Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& request) {
-  TRY(CheckVersion(request.to));
+Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateOptions& options) {
+  TRY(CheckVersion(options.to));
   MigrationReport report;
   report.from = store.database.identity.schema_version;
-  report.to = request.to;
+  report.to = options.to;
   const std::vector<Move> moves = MovesBetween(report.from, report.to);
   // A cut leaves no newest tree that lies past the file's end.
   lmdb::RoomAhead room(*store.database.env);
   if (moves.empty()) {
     // An earlier call may have been cut short before this.
-    if (report.to != newest_schema && !request.dry_run) {
-      TRY(SettleBothMetaPages(store, request, room));
+    if (report.to != newest_schema && !options.dry_run) {
+      TRY(SettleBothMetaPages(store, options, room));
     }
     return report;
   }
@@ -264,23 +264,23 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
     auto losses = TRY(LossesOf(store, move));
     std::move(losses.begin(), losses.end(), std::back_inserter(report.losses));
   }
-  if (request.dry_run) {
+  if (options.dry_run) {
     for (const Move& move : moves) {
       report.steps.push_back({move.from(), move.to(), std::string(move.step->name), 0});
     }
     return report;
   }
-  if (!report.losses.empty() && !request.accept_loss) return WouldLose(report.losses);
+  if (!report.losses.empty() && !options.accept_loss) return WouldLose(report.losses);
 
-  auto backup = TRY(MakeBackup(store, request.clock()));
+  auto backup = TRY(MakeBackup(store, options.clock()));
   report.backup = backup.path.string();
   for (const Move& move : moves) {
-    auto done = RunStep(store, move, request, room);
+    auto done = RunStep(store, move, options, room);
     if (!done) return StepFailed(move, done.error());
     report.steps.push_back(std::move(*done));
   }
   if (!moves.back().up) {
-    if (auto r = SettleBothMetaPages(store, request, room); !r) {
+    if (auto r = SettleBothMetaPages(store, options, room); !r) {
       r.error().message +=
           "; the store is of version " + std::to_string(report.to) +
           ", but code of that version may take it for damaged until this call succeeds";
@@ -296,9 +296,9 @@ Result<OwnedStore> OpenNewest(const NodeStoreOptions& options, const Product& pr
   auto store = TRY(OpenAsOwner(options, OnDamage::kRecover, {&product}, report));
   if (store.database.identity.schema_version != newest_schema) {
     report.migration = TRY(MigrateStore(store, {.to = newest_schema,
+                                                .progress = options.migration_progress,
                                                 .clock = options.clock,
-                                                .boot_clock = options.boot_clock,
-                                                .progress = options.migration_progress}));
+                                                .boot_clock = options.boot_clock}));
   }
   return store;
 }

@@ -12,21 +12,12 @@
 
 namespace waybill::internal {
 
-struct MigrateRequest {
-  std::uint32_t to = newest_schema;
-  bool dry_run = false;
-  bool accept_loss = false;
-  Clock clock = SystemClock;
-  BootClock boot_clock = SystemBootClock;
-  Progress progress = {};
-};
-
 // kInvalidArgument: the schema version does not exist.
 Result<void> CheckVersion(std::uint32_t version);
 
 // Errors, and the state that they leave: Migrate of maintenance.h; kDamaged also if the migrated
-// store fails its check. On success `store` matches the disk.
-Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& request);
+// store fails its check. The directory is that of `store`. On success `store` matches the disk.
+Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateOptions& options);
 
 // Opens a store as its owner, in the newest schema version, as `product`'s. Errors:
 // NodeStore::Open.
