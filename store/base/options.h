@@ -295,14 +295,6 @@ struct PulledManifest {
   Platform platform = {};
 };
 
-// How a pull that did not succeed ended. Mode::kKubelet treats all alike.
-enum class PullFailure : std::uint8_t {
-  kFailed,              // the runtime reports an error; something may have been transferred
-  kUnknown,             // time-out, cancelled, connection lost: the image may still arrive
-  kNothingTransferred,  // the runtime reported an error, was asked afterwards, and said that the
-                        // image is not there
-};
-
 // What kind of error a pull ended with, for metrics alone. Numbers do not change.
 enum class PullErrorClass : std::uint8_t {
   kUnknown,      // nobody said

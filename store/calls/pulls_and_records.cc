@@ -219,10 +219,6 @@ Result<void> EndWell(NodeStore::Impl& impl, const EndPull& call) {
 Result<void> EndBadly(NodeStore::Impl& impl, const EndPull& call) {
   const ImageCopy copy = CopyOf(call);
   const PullId named{call.pull};
-  const PullFailure failure = call.outcome == PullOutcome::kFailed ? PullFailure::kFailed
-                              : call.outcome == PullOutcome::kNothing
-                                  ? PullFailure::kNothingTransferred
-                                  : PullFailure::kUnknown;
   PullId ended;
   BootTime now;
   const auto record = [&](Images& images, const FoundHandler& handler) -> Result<void> {
@@ -230,13 +226,14 @@ Result<void> EndBadly(NodeStore::Impl& impl, const EndPull& call) {
     TRY(CheckEnding(txn, impl.in_flight, copy, handler, named));
     ended = PullThatEnds(txn, copy, handler, named);
     now = impl.boot_clock();
-    return internal::RecordFailed(
-        txn, impl.in_flight, impl.rules,
-        {copy.image, handler.stored, named, failure, now, impl.opened_at, impl.last_token.load()});
+    return internal::RecordFailed(txn, impl.in_flight, impl.rules,
+                                  {copy.image, handler.stored, named, call.outcome, now,
+                                   impl.opened_at, impl.last_token.load()});
   };
   TRY(WriteCopy(impl, copy, CheckPull, record));
   const auto error_class = FromWord<PullErrorClass>(call.details.error, "class of errors");
-  const bool is_unknown = failure == PullFailure::kUnknown;
+  const bool is_unknown =
+      call.outcome != PullOutcome::kFailed && call.outcome != PullOutcome::kNothing;
   const auto took =
       impl.pull_counts.End(ended, is_unknown ? PullEnd::kUnknown : PullEnd::kFailed,
                            error_class ? *error_class : ClassifyPullError(call.details.error), now);

@@ -392,7 +392,7 @@ Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Mode mode, const F
     return others ? Result<void>() : EraseIntents(txn, failed.image, failed.runtime_handler);
   }
   const EndingPull ending{failed.image, failed.runtime_handler, failed.pull};
-  if (failed.failure == PullFailure::kNothingTransferred) {
+  if (failed.outcome == PullOutcome::kNothing) {
     auto pull = TRY(FindEndingPull(txn, ending));
     // A list that was drawn while it ran may have something of it. There is none if the pull began
     // in this process, which drew no token since.
@@ -400,7 +400,7 @@ Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Mode mode, const F
     if (no_list) return RemovePull(txn, ending);
     return EndPull(txn, ending, {.state = PullState::kFailed, .nothing = true, .at = failed.now});
   }
-  const bool reported = failed.failure == PullFailure::kFailed;
+  const bool reported = failed.outcome == PullOutcome::kFailed;
   return EndPull(txn, ending,
                  {.state = reported ? PullState::kFailed : PullState::kUnknown, .at = failed.now});
 }

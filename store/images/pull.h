@@ -38,12 +38,12 @@ struct PulledImage {
 };
 Result<void> RecordPulled(Images& images, InFlight& in_flight, const PulledImage& pulled);
 
-// A pull that did not succeed.
+// A pull that did not succeed. Mode::kKubelet treats all alike.
 struct FailedPull {
   std::string_view image;
   std::string_view runtime_handler;
   PullId pull;
-  PullFailure failure = PullFailure::kFailed;
+  PullOutcome outcome = PullOutcome::kUnknown;
   BootTime now;
   // The commit in which this process opened the store, and the last token that was drawn.
   std::uint64_t opened_at = 0;

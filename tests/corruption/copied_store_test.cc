@@ -86,7 +86,7 @@ struct CopyScene : Scene {
     BOOST_TEST(!Pulls(kSecretA));
     // It goes on, by a commit.
     Must(store->RecordPullIntent({.image = kImage}));
-    Must(store->RecordImagePullFailed({.image = kImage}, PullFailure::kNothingTransferred));
+    Must(store->RecordImagePullFailed({.image = kImage}, PullOutcome::kNothing));
     store.Stop();
   }
 

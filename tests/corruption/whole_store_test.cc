@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(a_failed_file_is_kept_and_what_is_sound_carried_over) {
 BOOST_AUTO_TEST_CASE(evidence_is_carried_over) {
   Must(store->AddToLedger({.id = std::string(kRef2)}, "operator", "preloaded"));
   const PullId pull = Must(store->RecordPullIntent({.image = kOtherImage}));
-  Must(store->RecordImagePullFailed({.image = kOtherImage}, PullFailure::kUnknown, pull));
+  Must(store->RecordImagePullFailed({.image = kOtherImage}, PullOutcome::kUnknown, pull));
   const UnresolvedPull open = Must(store->ListOpenPulls()).at(0);
   store.Stop();
   CopyAside();

@@ -119,7 +119,7 @@ void Begin(const Scenario& scenario, std::size_t records, const Place& place) {
                              "a test"));
       const std::string cancelled = "registry.example/cancelled:v" + number;
       const PullId pull = Must(store.RecordPullIntent({.image = cancelled}));
-      Must(store.RecordImagePullFailed({.image = cancelled}, PullFailure::kUnknown, pull));
+      Must(store.RecordImagePullFailed({.image = cancelled}, PullOutcome::kUnknown, pull));
     }
   }));
   scenario.begin(place);

@@ -113,7 +113,7 @@ void Fill(const NodeStoreOptions& options, std::size_t records, std::size_t inte
   // Evidence: a cancelled pull, a preloaded image, one under two spellings, one that is closed.
   const std::string cancelled = Image(records + intents);
   const PullId pull = Must(store->RecordPullIntent({.image = cancelled}));
-  Must(store->RecordImagePullFailed({.image = cancelled}, PullFailure::kUnknown, pull));
+  Must(store->RecordImagePullFailed({.image = cancelled}, PullOutcome::kUnknown, pull));
   const std::string digest = "registry.example/app0@sha256:" + std::string(64, 'a');
   ImageList list{.images = {{.id = Ref(0), .repo_digests = {digest}},
                             {.id = "preloaded", .repo_tags = {"registry.example/by-hand:v1"}},

@@ -4,7 +4,6 @@
 #include <span>
 #include <thread>
 
-
 namespace waybill::testing {
 
 namespace {
@@ -75,8 +74,8 @@ Operation Worker::Next() {
         {"uid", "ns", "s" + std::to_string(draw_.Below(100)), std::to_string(draw_.Below(3))});
   }
   if (!draw_.OneIn(10)) operation.credentials = credentials;
-  if (draw_.OneIn(3)) operation.failure = PullFailure::kUnknown;
-  if (draw_.OneIn(4)) operation.failure = PullFailure::kNothingTransferred;
+  if (draw_.OneIn(3)) operation.failure = PullOutcome::kUnknown;
+  if (draw_.OneIn(4)) operation.failure = PullOutcome::kNothing;
   operation.preloaded = Preloaded(which_, draw_.Below(kPreloaded));
   operation.record = {operation.ref, std::nullopt, {{*operation.image.name, credentials}}};
   for (std::size_t worker = 0; worker < kWorkers; ++worker) {

@@ -42,7 +42,7 @@ struct Operation {
   KnownImage image = {};
   std::string ref = {};
   std::optional<ImagePullCredentials> credentials = {};
-  PullFailure failure = PullFailure::kFailed;
+  PullOutcome failure = PullOutcome::kFailed;
   ImagePulledRecord record = {};
   std::vector<ListedImage> listed = {};  // for a prune
   std::string preloaded = {};  // the ref of an image that no worker pulls, to be added or observed

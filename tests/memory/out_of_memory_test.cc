@@ -305,9 +305,9 @@ BOOST_FIXTURE_TEST_CASE(a_list_beside_all_that_may_have_brought_its_images, Clos
   store.Pull(repository + ":proven", ref_of('1'), WithSecret(kSecretA));
   store.Pull(repository + "-of-unknown:v1", ref_of('2'), std::nullopt);
   begin(":runs");
-  Must(store->RecordImagePullFailed({.image = repository + ":failed"}, PullFailure::kFailed,
+  Must(store->RecordImagePullFailed({.image = repository + ":failed"}, PullOutcome::kFailed,
                                     begin(":failed")));
-  Must(store->RecordImagePullFailed({.image = repository + ":unknown"}, PullFailure::kUnknown,
+  Must(store->RecordImagePullFailed({.image = repository + ":unknown"}, PullOutcome::kUnknown,
                                     begin(":unknown")));
   begin("-a-short-name-that-nobody-completes");
   const auto observe = [&]() -> Code {

@@ -1,5 +1,6 @@
 // The steps of a history that record something.
 
+#include <array>
 #include <string_view>
 
 #include "store/base/platform.h"
@@ -82,11 +83,13 @@ void History::PulledStep() {
 void History::FailedStep() {
   const auto begun = DrawBegun();
   const KnownImage& image = begun ? begun_[*begun].image : DrawImage(draw_);
-  const auto failure = static_cast<PullFailure>(draw_.Below(3));
+  const std::size_t how = draw_.Below(3);
+  const PullOutcome failure =
+      std::array{PullOutcome::kFailed, PullOutcome::kUnknown, PullOutcome::kNothing}[how];
   const std::string handler = begun ? begun_[*begun].handler : DrawHandler();
   constexpr const char* kHow[] = {"", " or not", ", nothing transferred"};
   Note(std::string(begun ? "failed by ID " : "failed ") + Quote(image.image) + For(handler) +
-       kHow[static_cast<std::size_t>(failure)]);
+       kHow[how]);
   if (!Agree([&](const Model& model) { return model.MayEnd(image, handler); })) return;
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);

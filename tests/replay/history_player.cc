@@ -117,11 +117,11 @@ std::optional<Platform> PlatformOf(const json& object, const char* field) {
                   .os_version = StringOf(value, "osVersion")};
 }
 
-PullFailure FailureOf(const json& line) {
+PullOutcome FailureOf(const json& line) {
   const std::string how = StringOf(line, "how");
-  if (how.empty() || how == "failed") return PullFailure::kFailed;
-  if (how == "unknown") return PullFailure::kUnknown;
-  if (how == "nothingTransferred") return PullFailure::kNothingTransferred;
+  if (how.empty() || how == "failed") return PullOutcome::kFailed;
+  if (how == "unknown") return PullOutcome::kUnknown;
+  if (how == "nothingTransferred") return PullOutcome::kNothing;
   throw MalformedLine("\"" + how + "\" is no way in which a pull ends");
 }
 
@@ -229,7 +229,7 @@ class Node {
       const ImageCopy copy{.image = image, .runtime_handler = handler};
       const auto begun = store_->RecordPullIntent(copy);
       if (!begun) return AsJson(begun.error());
-      return AsJson(store_->RecordImagePullFailed(copy, PullFailure::kUnknown, *begun));
+      return AsJson(store_->RecordImagePullFailed(copy, PullOutcome::kUnknown, *begun));
     }
     if (op == "manyPulls") return ManyPulls(line);
     if (op == "record") {

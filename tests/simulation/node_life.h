@@ -134,7 +134,7 @@ class NodeLife {
   void Cut(const PullPointer& pull);
   void CutOff(const PullPointer& pull);
   void Fail(const PullPointer& pull, bool can_ask);
-  void ReportFailure(const PullPointer& pull, PullFailure failure);
+  void ReportFailure(const PullPointer& pull, PullOutcome failure);
   // What the kubelet knows of a pull's end, for what the store must expect.
   void Ended(const PullPointer& pull, Millis expected_for);
 

@@ -210,7 +210,7 @@ void NodeLife::Succeed(const PullPointer& pull) {
                      clock_.Now());
   }
   if (Broken(Breakage::kBeginsAtItsEnd)) {
-    ReportFailure(pull, PullFailure::kUnknown);
+    ReportFailure(pull, PullOutcome::kUnknown);
     pull->id = Must(store_->RecordPullIntent(CopyOf(*pull)), "RecordPullIntent");
   }
   // Of what a kubelet writes alone waybill takes only what is new.
@@ -269,7 +269,7 @@ void NodeLife::RecordSuccess(const Pull& pull, ContentIndex content) {
 void NodeLife::CutOff(const PullPointer& pull) {
   if (!pull->attached) return;
   LogPull(*pull, "is cut off");
-  ReportFailure(pull, PullFailure::kUnknown);
+  ReportFailure(pull, PullOutcome::kUnknown);
   Ended(pull, kWindow);
   AskAgain(pull->question);
 }
@@ -290,19 +290,19 @@ void NodeLife::Fail(const PullPointer& pull, bool can_ask) {
   const bool nothing = can_ask && !runtime_.Resolve(pull->question.image);
   LogPull(*pull, nothing ? "fails, nothing was transferred" : "fails");
   pull->lost = nothing;
-  ReportFailure(pull, nothing ? PullFailure::kNothingTransferred : PullFailure::kFailed);
+  ReportFailure(pull, nothing ? PullOutcome::kNothing : PullOutcome::kFailed);
   Ended(pull, nothing ? 0 : kGrace);
   AskAgain(pull->question);
 }
 
-void NodeLife::ReportFailure(const PullPointer& pull, PullFailure failure) {
+void NodeLife::ReportFailure(const PullPointer& pull, PullOutcome failure) {
   if (mode_ == Role::kStockKubelet || scenario_.kubelet_beside) {
     kubelet_->Fail(pull->question.image);
   }
   if (!pull->has_intent || mode_ == Role::kWithoutWaybill) return;
-  if (Broken(Breakage::kAllNothingTransferred)) failure = PullFailure::kNothingTransferred;
-  if (Broken(Breakage::kCutIsFailed)) failure = PullFailure::kFailed;
-  if (Broken(Breakage::kSuccessOfCutPulls) && failure == PullFailure::kUnknown) {
+  if (Broken(Breakage::kAllNothingTransferred)) failure = PullOutcome::kNothing;
+  if (Broken(Breakage::kCutIsFailed)) failure = PullOutcome::kFailed;
+  if (Broken(Breakage::kSuccessOfCutPulls) && failure == PullOutcome::kUnknown) {
     const std::optional<ContentIndex> there = runtime_.Resolve(pull->question.image);
     if (there && pull->name) {
       RecordSuccess(*pull, *there);

@@ -78,7 +78,7 @@ class Node {
   PullId Begins(std::string_view image, std::string_view handler = {}) {
     return Must(store_->RecordPullIntent({.image = image, .runtime_handler = handler}));
   }
-  void Fails(std::string_view image, PullId pull, PullFailure how) {
+  void Fails(std::string_view image, PullId pull, PullOutcome how) {
     Must(store_->RecordImagePullFailed({.image = image}, how, pull));
   }
   void Succeeds(std::string_view image, std::string_view ref, PullId pull,
@@ -143,7 +143,7 @@ Decision LongPullFails(Mode rules) {
     node.Passes(hours(1));
     node.Looks();
   }
-  node.Fails(kApp, pull, PullFailure::kFailed);
+  node.Fails(kApp, pull, PullOutcome::kFailed);
   const ListToken token = Must(node->BeginList());
   Must(node->Prune({Pause()}, token));
   node.Arrives(App());
@@ -153,7 +153,7 @@ Decision LongPullFails(Mode rules) {
 Decision AppliedListIsOld(Mode rules) {
   Node node(rules);
   const PullId pull = node.Begins(kApp);
-  node.Fails(kApp, pull, PullFailure::kUnknown);
+  node.Fails(kApp, pull, PullOutcome::kUnknown);
   const ListToken token = Must(node->BeginList());
   const ImageList drawn{.images = {Pause(), App()}, .token = token, .complete = true};
   node.Passes(hours(25));
@@ -200,7 +200,7 @@ Decision TenantMistypesTag(Mode rules) {
   Node node(rules);
   node.Looks();
   const PullId pull = node.Begins("registry.k8s.io/pause:typo");
-  node.Fails("registry.k8s.io/pause:typo", pull, PullFailure::kUnknown);
+  node.Fails("registry.k8s.io/pause:typo", pull, PullOutcome::kUnknown);
   node.Looks();
   return node.Asks(kPause, kPauseId);
 }
@@ -218,7 +218,7 @@ Decision TenantPullsById(Mode rules) {
   Node node(rules);
   node.Looks();
   const PullId pull = node.Begins(kPauseId);
-  node.Fails(kPauseId, pull, PullFailure::kUnknown);
+  node.Fails(kPauseId, pull, PullOutcome::kUnknown);
   return node.Asks(kPause, kPauseId);
 }
 

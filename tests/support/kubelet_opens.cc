@@ -227,7 +227,7 @@ Decision TagAndDigestCutShort(Mode rules) {
 Decision SuccessForgetsOthers(Mode rules) {
   ScratchStore store(rules);
   Must(store->RecordPullIntent({.image = kImage}));
-  Must(store->RecordImagePullFailed({.image = kImage}, PullFailure::kUnknown));
+  Must(store->RecordImagePullFailed({.image = kImage}, PullOutcome::kUnknown));
   store.Pull(kImage, kOtherRef, TenantX());
   return AskedOnArrival(store, ByDigest(),
                         {.id = std::string(kImageRef), .repo_digests = {ByDigest()}},

@@ -136,7 +136,7 @@ class Model {
   bool Pulled(const KnownImage& image, const std::string& ref,
               const std::optional<ImagePullCredentials>& credentials,
               const std::string& handler = {}, const PullResult& result = {});
-  bool Failed(const KnownImage& image, PullFailure failure, const std::string& handler = {},
+  bool Failed(const KnownImage& image, PullOutcome failure, const std::string& handler = {},
               PullId pull = {});
   // Whether the end of a pull may be recorded.
   bool MayEnd(const KnownImage& image, const std::string& handler) const;
@@ -392,7 +392,7 @@ class Model {
   void BeginWithTheOldest(UnresolvedPull& pull) const;
   void EndPull(std::vector<ModelPull>::iterator at, PullState state);
   void KeepEnded(ModelPull ended);
-  void FailedOpenPull(const IntentKey& key, PullFailure failure, PullId id);
+  void FailedOpenPull(const IntentKey& key, PullOutcome failure, PullId id);
   void EndRunningPulls();
   void TakeOverIntent(const KnownImage& image, const std::string& stored, Timestamp began);
   void PullOfAnything();

@@ -380,10 +380,10 @@ void Model::BeginWithTheOldest(UnresolvedPull& pull) const {
   }
 }
 
-void Model::FailedOpenPull(const IntentKey& key, PullFailure failure, PullId id) {
+void Model::FailedOpenPull(const IntentKey& key, PullOutcome failure, PullId id) {
   const auto pull = Choose(key, id);
   if (pull != pulls_.end() && id.value == 0) BeginWithTheOldest(pull->pull);
-  if (failure == PullFailure::kNothingTransferred) {
+  if (failure == PullOutcome::kNothing) {
     if (pull == pulls_.end()) return;
     const std::uint64_t began = pull->pull.stamp;
     if (began > opened_at_ && began > last_token_) {
@@ -395,7 +395,7 @@ void Model::FailedOpenPull(const IntentKey& key, PullFailure failure, PullId id)
     }
     Written();
   } else if (pull != pulls_.end()) {
-    EndPull(pull, failure == PullFailure::kFailed ? PullState::kFailed : PullState::kUnknown);
+    EndPull(pull, failure == PullOutcome::kFailed ? PullState::kFailed : PullState::kUnknown);
     Written();
   }
 }

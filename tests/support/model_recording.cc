@@ -339,7 +339,7 @@ bool Model::ClearBroken(const KnownImage& image, const std::string& stored) {
   return true;
 }
 
-bool Model::Failed(const KnownImage& image, PullFailure failure, const std::string& handler,
+bool Model::Failed(const KnownImage& image, PullOutcome failure, const std::string& handler,
                    PullId pull) {
   const auto stored = StoredOfPull(image, handler);
   if (!stored) return false;

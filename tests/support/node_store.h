@@ -28,7 +28,7 @@ struct PullResult {
 };
 
 struct PullError {
-  PullFailure failure = PullFailure::kFailed;
+  PullOutcome failure = PullOutcome::kFailed;
   PullErrorClass error_class = PullErrorClass::kUnknown;
   PullId pull = {};
 };
@@ -72,14 +72,12 @@ class NodeStore : public waybill::NodeStore {
     return Done(Of(copy, call));
   }
   Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& failed) {
-    constexpr PullOutcome kOutcomes[] = {PullOutcome::kFailed, PullOutcome::kUnknown,
-                                         PullOutcome::kNothing};
     return Done(Of(copy, EndPull{.pull = failed.pull.value,
-                                 .outcome = kOutcomes[static_cast<std::size_t>(failed.failure)],
+                                 .outcome = failed.failure,
                                  .details = {.error = Text(WordOf(failed.error_class))}}));
   }
   Result<void> RecordImagePullFailed(const ImageCopy& copy,
-                                     PullFailure failure = PullFailure::kFailed, PullId pull = {}) {
+                                     PullOutcome failure = PullOutcome::kFailed, PullId pull = {}) {
     return RecordImagePullError(copy, {.failure = failure, .pull = pull});
   }
   Result<void> DropOpenPull(PullId pull, std::string_view reason, const ChangeOptions& how = {}) {

@@ -61,7 +61,7 @@ inline ClassifyReport ObservePart(NodeStore& store, std::vector<ListedImage> ima
 // A pull of which nobody knows how it ended.
 inline PullId Cancel(NodeStore& store, std::string_view image) {
   const PullId pull = Must(store.RecordPullIntent({.image = image}));
-  Must(store.RecordImagePullFailed({.image = image}, PullFailure::kUnknown, pull));
+  Must(store.RecordImagePullFailed({.image = image}, PullOutcome::kUnknown, pull));
   return pull;
 }
 

@@ -165,7 +165,7 @@ SampleStore MakeSampleStore(int more_records) {
       {.image = ListedImage{
            .id = RefOf("spelt"), .repo_tags = {ImageOf("spelt")}, .repo_digests = {digest}}}));
   note();
-  for (const PullFailure how : {PullFailure::kUnknown, PullFailure::kFailed}) {
+  for (const PullOutcome how : {PullOutcome::kUnknown, PullOutcome::kFailed}) {
     Must(store->RecordPullIntent({.image = ImageOf("cancelled")}));
     note();
     Must(store->RecordImagePullFailed({.image = ImageOf("cancelled")}, how));

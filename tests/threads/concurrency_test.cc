@@ -181,7 +181,7 @@ BOOST_FIXTURE_TEST_CASE(observing_beside_decisions, WithOpenStore) {
       if (!pull) ++wrong;
       const bool fails = i % 3 != 0;
       const auto ended = fails ? store->RecordImagePullFailed({.image = Image(i % kImages)},
-                                                              PullFailure::kUnknown, *pull)
+                                                              PullOutcome::kUnknown, *pull)
                                : store->RecordImagePulled(
                                      {.image = Image(i % kImages), .image_ref = Ref(i % kImages)},
                                      WithSecret(secret), {.pull = *pull});

@@ -211,8 +211,8 @@ struct FullWithPulls {
 
 BOOST_FIXTURE_TEST_CASE(pulls_end_in_a_full_store, FullWithPulls) {
   for (const auto& [i, failure] :
-       {std::pair{0U, PullFailure::kNothingTransferred}, std::pair{1U, PullFailure::kFailed},
-        std::pair{2U, PullFailure::kUnknown}}) {
+       {std::pair{0U, PullOutcome::kNothing}, std::pair{1U, PullOutcome::kFailed},
+        std::pair{2U, PullOutcome::kUnknown}}) {
     Must(store->RecordImagePullFailed({.image = Image(i)}, failure, pulls[i]));
   }
   Must(store->DropOpenPull(pulls[1], "a reason is written to a full store, too"));

@@ -119,11 +119,11 @@ BOOST_AUTO_TEST_CASE(pulls_are_counted_by_outcome_and_class) {
     clock.AdvanceSeconds(4);
     Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = pull}));
     pull = begin();
-    Must(store->RecordImagePullError(copy, {.failure = PullFailure::kUnknown,
+    Must(store->RecordImagePullError(copy, {.failure = PullOutcome::kUnknown,
                                             .error_class = PullErrorClass::kUnavailable,
                                             .pull = pull}));
     pull = begin();
-    Must(store->RecordImagePullFailed(copy, PullFailure::kNothingTransferred, pull));
+    Must(store->RecordImagePullFailed(copy, PullOutcome::kNothing, pull));
     // Without an intent there is no duration; what is refused is not counted.
     Must(store->RecordImagePullError({.image = "r.example/other:1"},
                                      {.error_class = PullErrorClass::kNotFound}));
@@ -181,9 +181,9 @@ BOOST_AUTO_TEST_CASE(what_closes_images_is_counted) {
                      {{.id = std::string(kRef), .repo_tags = {"r.example/a:1"}}});
   BOOST_TEST(Series(*store).at("waybill_preloaded_images") == 1);
   const PullId failed = Must(store->RecordPullIntent({.image = "r.example/b:1"}));
-  Must(store->RecordImagePullFailed({.image = "r.example/b:1"}, PullFailure::kFailed, failed));
+  Must(store->RecordImagePullFailed({.image = "r.example/b:1"}, PullOutcome::kFailed, failed));
   const PullId unknown = Must(store->RecordPullIntent({.image = "r.example/c:1"}));
-  Must(store->RecordImagePullFailed({.image = "r.example/c:1"}, PullFailure::kUnknown, unknown));
+  Must(store->RecordImagePullFailed({.image = "r.example/c:1"}, PullOutcome::kUnknown, unknown));
   Must(store->RecordPullIntent({.image = "r.example/d:1"}));
   auto series = Series(*store);
   BOOST_TEST(series.at("waybill_open_pulls") == 3);

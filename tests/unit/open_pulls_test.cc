@@ -32,7 +32,7 @@ std::vector<UnresolvedPull> Pulls(ScratchStore& store) { return Must(store->List
 PullId Begin(ScratchStore& store, std::string_view image = kImage) {
   return Must(store->RecordPullIntent({.image = image}));
 }
-void Fail(ScratchStore& store, PullFailure failure, PullId pull = {},
+void Fail(ScratchStore& store, PullOutcome failure, PullId pull = {},
           std::string_view image = kImage) {
   Must(store->RecordImagePullFailed({.image = image}, failure, pull));
 }
@@ -83,10 +83,10 @@ BOOST_FIXTURE_TEST_CASE(each_pull_has_an_id_and_none_is_used_twice, ClosedStore)
         Succeed(store, id);
         break;
       case 1:
-        Fail(store, PullFailure::kNothingTransferred, id);
+        Fail(store, PullOutcome::kNothing, id);
         break;
       case 2:
-        Fail(store, PullFailure::kUnknown, id);
+        Fail(store, PullOutcome::kUnknown, id);
         break;
       case 3:
         store.Restart();
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(an_id_that_never_was_or_is_of_another_string_is_refused) {
     for (const PullId wrong : {other, PullId{1}, PullId{4242}, after, next, last}) {
       const ImageCopy copy = {.image = kImage, .image_ref = kRef};
       const auto pulled = store->RecordImagePulled(copy, NodeWide(), {.pull = wrong});
-      const auto failed = store->RecordImagePullFailed(copy, PullFailure::kFailed, wrong);
+      const auto failed = store->RecordImagePullFailed(copy, PullOutcome::kFailed, wrong);
       ExpectError(pulled, ErrorCode::kNotFound);
       ExpectError(failed, ErrorCode::kNotFound);
       BOOST_TEST(pulled.error().message.find("nothing was changed") != std::string::npos);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(an_id_that_never_was_or_is_of_another_string_is_refused) {
 // A caller that mixes tokens up can't make a pull older than it is.
 BOOST_FIXTURE_TEST_CASE(a_token_that_was_drawn_later_than_now, ClosedStore) {
   Begin(store);
-  Fail(store, PullFailure::kUnknown);
+  Fail(store, PullOutcome::kUnknown);
   ListToken token = Must(store->BeginList());
   token.drawn.nanoseconds += std::int64_t{2} * kWindow * 1'000'000'000;
   ImageList list{.token = token, .complete = true};
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_token_of_another_store) {
   ScratchStore lost(Mode::kStrict);
   ScratchStore store(Mode::kStrict);
   Begin(store);
-  Fail(store, PullFailure::kUnknown);
+  Fail(store, PullOutcome::kUnknown);
   const ListToken foreign = Must(lost->BeginList());
   const ChangeOptions empty{.allow_empty = true};
   const auto refused = [](const auto& result) {
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_token_of_another_store) {
 
 BOOST_FIXTURE_TEST_CASE(options_and_reasons_have_bounds, ClosedStore) {
   const PullId pull = Begin(store);
-  Fail(store, PullFailure::kUnknown);
+  Fail(store, PullOutcome::kUnknown);
   ExpectError(store->DropOpenPull(pull, std::string(kMaxReasonBytes + 1, 'r')),
               ErrorCode::kInvalidArgument);
   Must(store->DropOpenPull(pull, std::string(kMaxReasonBytes, 'r')));
@@ -223,8 +223,7 @@ void OpenTooMany(std::size_t one_in_brings_nothing) {
     const PullId pull = Must(store->RecordPullIntent({.image = image(i)}));
     const bool nothing = i % one_in_brings_nothing == one_in_brings_nothing - 1;
     Must(store->RecordImagePullFailed(
-        {.image = image(i)}, nothing ? PullFailure::kNothingTransferred : PullFailure::kUnknown,
-        pull));
+        {.image = image(i)}, nothing ? PullOutcome::kNothing : PullOutcome::kUnknown, pull));
     clock.AdvanceSeconds(1);
     if (i % 100 == 0) most = std::max(most, Must(store->ListOpenPulls()).size());
   }

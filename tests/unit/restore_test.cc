@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(what_is_preloaded_counts_where_the_replaced_store_says_the_
       Must(opened.RemoveFromLedger({.image_ref = RefOf("taken-back")}, "it is not"));
       add(opened, "renamed", "another-name");
       const PullId pull = Must(opened.RecordPullIntent({.image = ImageOf("cancelled")}));
-      Must(opened.RecordImagePullFailed({.image = ImageOf("cancelled")}, PullFailure::kUnknown,
+      Must(opened.RecordImagePullFailed({.image = ImageOf("cancelled")}, PullOutcome::kUnknown,
                                         pull));
     });
     if (way == kGone) fs::remove(store.database());

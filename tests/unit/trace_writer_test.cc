@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_day) {
   BOOST_TEST(!DecisionOf(node.store(), copy, Pod({Secret()})).pull);
   BOOST_TEST(DecisionOf(node.store(), copy).pull);
   Must(node.store().RecordPullIntent({.image = "other:1"}));
-  Must(node.store().RecordImagePullFailed({.image = "other:1"}, PullFailure::kFailed));
+  Must(node.store().RecordImagePullFailed({.image = "other:1"}, PullOutcome::kFailed));
 
   const std::vector<TraceEvent> events = node.Events();
   BOOST_REQUIRE(Kinds(events) == std::vector<std::string>({"start", "pullBegun", "pulled", "use",
