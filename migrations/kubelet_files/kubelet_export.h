@@ -32,7 +32,7 @@ struct ExportContent {
 // Whether all text in a file that was encoded for a kubelet was UTF-8, which JSON alone can hold.
 bool IsUtf8(std::string_view file);
 
-// Writes pods/<uid>/userns for each allocation (userns_export.h), then
+// Writes pods/<uid>/userns for each allocation (UsernsExport), then
 // image_manager/{pulling,pulled,observed-preloaded}.
 //
 // Errors as of ExportKubeletFiles, and kOwned: another export into that directory is running. On an

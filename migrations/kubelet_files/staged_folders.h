@@ -67,6 +67,15 @@ class StagedFolders {
   std::vector<std::pair<Fd, std::filesystem::path>> unsynced_;
 };
 
+// <directory>/<prefix>before-export-<time>[-n], with the next free number. kIo, kUnsafePath: the
+// existing names can't be read.
+Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
+                                        std::string_view prefix, Timestamp now);
+
+// The paths with such names in `directory`, oldest first, without the newest kMaxKeptAside.
+std::vector<std::filesystem::path> TooOldAside(const std::filesystem::path& directory,
+                                               std::string_view prefix);
+
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_MIGRATIONS_KUBELET_FILES_STAGED_FOLDERS_H_

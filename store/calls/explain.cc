@@ -9,10 +9,10 @@
 #include "store/base/try.h"
 #include "store/calls/impl.h"
 #include "store/images/decide.h"
+#include "store/images/images.h"
 #include "store/images/judge.h"
 #include "store/images/open_pulls.h"
 #include "store/images/pull_row.h"
-#include "store/images/shown.h"
 
 namespace waybill {
 

@@ -9,7 +9,7 @@
 #include "store/base/try.h"
 #include "store/calls/do.h"
 #include "store/calls/impl.h"
-#include "store/disk/trust_journal.h"
+#include "store/disk/trust.h"
 #include "store/images/kubelet_file_row.h"
 #include "store/images/other_rows.h"
 #include "store/images/proofs.h"

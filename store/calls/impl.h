@@ -31,7 +31,6 @@
 #include "store/images/decide.h"
 #include "store/images/in_flight.h"
 #include "store/images/proofs.h"
-#include "store/images/pull_counts.h"
 #include "store/images/write_back_queue.h"
 #include "store/opening/live_store.h"
 #include "store/owner_socket/server.h"

@@ -17,7 +17,6 @@
 #include "store/images/other_rows.h"
 #include "store/images/preloaded.h"
 #include "store/images/pull_row.h"
-#include "store/images/shown.h"
 #include "store/runtimes/runtime_handlers.h"
 
 namespace waybill {

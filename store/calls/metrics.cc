@@ -15,7 +15,7 @@
 #include "store/base/words.h"
 #include "store/calls/do.h"
 #include "store/calls/impl.h"
-#include "store/disk/trust_journal.h"
+#include "store/disk/trust.h"
 #include "waybill/limits.h"
 
 namespace waybill {

@@ -27,7 +27,6 @@
 #include "store/images/pull_error.h"
 #include "store/images/pull_row.h"
 #include "store/images/retire.h"
-#include "store/images/shown.h"
 #include "store/runtimes/runtime_handlers.h"
 #include "waybill/values.h"
 

@@ -8,7 +8,7 @@
 #include "store/base/try.h"
 #include "store/calls/do.h"
 #include "store/calls/impl.h"
-#include "store/disk/trust_journal.h"
+#include "store/disk/trust.h"
 #include "store/disk/uuid.h"
 #include "store/images/pull_row.h"
 

@@ -1,5 +1,5 @@
 // The identity and the state, two records of the main table (schema/v1/header.fbs). The third is in
-// store/disk/trust_journal.h.
+// store/disk/trust.h.
 
 #ifndef WAYBILL_STORE_DISK_HEADER_H_
 #define WAYBILL_STORE_DISK_HEADER_H_

@@ -1,6 +1,11 @@
 #include "store/images/decide.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,7 +14,7 @@
 #include "store/base/policy.h"
 #include "store/base/sha256.h"
 #include "store/disk/key.h"
-#include "store/images/likely_matches.h"
+#include "store/images/image_row.h"
 #include "store/images/other_rows.h"
 #include "store/images/proofs.h"
 #include "store/images/pull_row.h"
@@ -20,6 +25,95 @@
 namespace waybill::internal {
 
 namespace {
+
+// Which of a pod's secrets may match which stored ones, so that not each is compared with each.
+
+// Looks for the tags of kAtATime secrets of the pod together among those of the stored secrets,
+// which are read once for that. Lies on the stack, and allocates nothing.
+class LikelyMatches {
+ public:
+  // `key` makes the tags. Without `by_coordinates` only hashes need to match.
+  LikelyMatches(const EntryView& entry, std::span<const ImagePullSecretView> secrets,
+                bool by_coordinates, std::uint64_t key)
+      : entry_(entry),
+        secrets_(secrets),
+        stored_(entry.secret_count()),
+        by_coordinates_(by_coordinates),
+        key_(key) {}
+
+  // The first stored secret from `from` on that the pod's `secret` may match; how many are stored
+  // if there is none. Call with a `secret` that does not go back.
+  std::size_t Next(std::size_t secret, std::size_t from);
+
+ private:
+  static constexpr std::size_t kAtATime = 128;
+  static constexpr unsigned kSlotBits = 9;
+  static_assert((std::size_t{1} << kSlotBits) == 4 * kAtATime,
+                "at most half of the slots are used");
+
+  void LookFor(std::size_t first);
+  void Add(SecretTag tag, std::size_t secret);
+  void Mark(SecretTag tag, std::uint64_t block);
+
+  const EntryView& entry_;
+  std::span<const ImagePullSecretView> secrets_;
+  std::size_t stored_;
+  bool by_coordinates_;
+  std::uint64_t key_;
+  // Of the secrets from `first_` to `end_`: in which of up to 64 blocks of stored ones, of
+  // 1 << block_bits_ each, there is a tag of theirs.
+  std::size_t first_ = 0;
+  std::size_t end_ = 0;
+  unsigned block_bits_ = 0;
+  std::array<std::uint64_t, kAtATime> blocks_;
+  // Their tags by the tag's highest bits, or in the next slot that is free.
+  std::array<SecretTag, std::size_t{1} << kSlotBits> tags_;
+  std::array<std::uint8_t, std::size_t{1} << kSlotBits> whose_;
+};
+
+std::size_t LikelyMatches::Next(std::size_t secret, std::size_t from) {
+  if (from >= stored_) return stored_;
+  if (secret >= end_) LookFor(secret);
+  const std::size_t block = from >> block_bits_;
+  const std::uint64_t left = blocks_[secret - first_] >> block;
+  if ((left & 1) != 0) return from;
+  if (left == 0) return stored_;
+  return (block + static_cast<std::size_t>(std::countr_zero(left))) << block_bits_;
+}
+
+void LikelyMatches::LookFor(std::size_t first) {
+  first_ = first;
+  end_ = std::min(secrets_.size(), first + kAtATime);
+  block_bits_ = static_cast<unsigned>(std::bit_width((stored_ - 1) / 64));
+  blocks_.fill(0);
+  tags_.fill(kNoTag);
+  for (std::size_t i = first_; i < end_; ++i) {
+    const ProbeSecret probe(secrets_[i]);
+    Add(probe.HashTag(key_), i - first_);
+    if (by_coordinates_) Add(probe.CoordinatesTag(key_), i - first_);
+  }
+  for (std::size_t i = 0; i < stored_; ++i) {
+    const std::uint64_t block = std::uint64_t{1} << (i >> block_bits_);
+    Mark(entry_.HashTag(i, key_), block);
+    if (by_coordinates_) Mark(entry_.CoordinatesTag(i, key_), block);
+  }
+}
+
+void LikelyMatches::Add(SecretTag tag, std::size_t secret) {
+  if (tag == kNoTag) return;
+  std::size_t slot = tag >> (32 - kSlotBits);
+  while (tags_[slot] != kNoTag) slot = (slot + 1) % tags_.size();
+  tags_[slot] = tag;
+  whose_[slot] = static_cast<std::uint8_t>(secret);
+}
+
+void LikelyMatches::Mark(SecretTag tag, std::uint64_t block) {
+  if (tag == kNoTag) return;
+  std::size_t slot = tag >> (32 - kSlotBits);
+  for (; tags_[slot] != kNoTag; slot = (slot + 1) % tags_.size()) {
+    if (tags_[slot] == tag) blocks_[whose_[slot]] |= block;
+  }
+}
 
 constexpr Decision Pull(CheckResult result, Reason reason) { return {true, result, reason, false}; }
 constexpr Decision Allow(CheckResult result, Reason reason) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "store/base/function_ref.h"
+#include "store/disk/clocks.h"
 #include "store/disk/store_txn.h"
 #include "store/images/aliases.h"
 #include "store/images/image_row.h"
@@ -141,6 +142,12 @@ PreloadedPart PreloadedNow(const StoreTxn& txn, std::vector<std::string> names,
                            std::string_view source, std::string_view reason);
 // Adds the text, unless it needs no alias.
 void AddAlias(ImageRow& row, const std::string& text);
+
+// A row as callers see it. `now` by the clock `clock`: a row tells by running time since when it is
+// away, and callers see a time by the wall clock that long ago. The row has a record.
+ImagePulledRecord RecordOf(const ImageRow& row, const Clocks& now, Timestamp clock);
+// The row has a preloaded part.
+PreloadedImage PreloadedOf(const ImageRow& row, const Clocks& now, Timestamp clock);
 
 }  // namespace waybill::internal
 

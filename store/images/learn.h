@@ -36,6 +36,11 @@ Result<void> Become(Images& images, const std::string& old, const std::string& n
 // credentials, and nothing opens less.
 Result<void> PutUnited(Images& images, ImageRow one, Images::Confirms confirms);
 
+// To the mode of `images`. To mode kubelet: a kubelet asks by the very ref, so each recorded row
+// stands under each of its texts. To mode strict: rows whose refs spell one digest, or an alias,
+// become one.
+Result<void> ChangeMode(Images& images);
+
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_IMAGES_LEARN_H_

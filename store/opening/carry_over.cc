@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "store/base/try.h"
-#include "store/images/change_mode.h"
 #include "store/images/images.h"
 #include "store/images/kubelet_file_row.h"
+#include "store/images/learn.h"
 #include "store/images/open_pulls.h"
 #include "store/images/other_rows.h"
 #include "store/images/proofs.h"

@@ -17,7 +17,6 @@
 #include "store/disk/trust.h"
 #include "store/opening/backup.h"
 #include "store/opening/inspect.h"
-#include "store/opening/map_bytes.h"
 #include "store/opening/new_database.h"
 #include "store/opening/product.h"
 #include "store/opening/rebuild_and_restore.h"

@@ -13,7 +13,7 @@
 #include "store/disk/header.h"
 #include "store/disk/store_txn.h"
 #include "store/disk/trust.h"
-#include "store/opening/salvage.h"
+#include "store/opening/inspect.h"
 #include "waybill/result.h"
 #include "waybill/values.h"
 

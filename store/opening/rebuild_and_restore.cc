@@ -18,7 +18,6 @@
 #include "store/disk/lmdb/version.h"
 #include "store/disk/uuid.h"
 #include "store/opening/backup.h"
-#include "store/opening/map_bytes.h"
 #include "store/opening/new_database.h"
 #include "store/opening/open_store.h"
 #include "store/opening/owner_lock.h"

@@ -85,7 +85,7 @@ std::string Answered(std::string_view parameters) {
 }
 
 // `error` needs no escapes.
-std::string Refused(const std::string& error, std::string_view parameters) {
+std::string RefusalAs(const std::string& error, std::string_view parameters) {
   return "{\"error\":\"" + error + "\",\"parameters\":" + std::string(parameters) + "}";
 }
 
@@ -190,7 +190,7 @@ std::string ErrorReply(const Error& error) {
   const std::string_view hint =
       error.hint.empty() ? HintText(error.hint_code) : std::string_view(error.hint);
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(error.retry_after).count();
-  return Refused(
+  return RefusalAs(
       std::string(kInterface) + "." + NameOf(error.code),
       ToJson(Failure{error.message, std::string(hint),
                      static_cast<std::uint32_t>(std::clamp<std::int64_t>(wait, 0, UINT32_MAX))}));
@@ -200,7 +200,7 @@ std::string ServiceError(std::string_view name, std::string_view parameter,
                          std::string_view value) {
   Texts parameters;
   if (!parameter.empty()) parameters.emplace(parameter, value);
-  return Refused(std::string(kService) + "." + std::string(name), ToJson(parameters));
+  return RefusalAs(std::string(kService) + "." + std::string(name), ToJson(parameters));
 }
 
 Result<std::string> RequestFor(std::string_view name, std::string_view parameters) {

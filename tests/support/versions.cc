@@ -7,11 +7,11 @@
 #include <stdexcept>
 
 #include "store/disk/envelope.h"
-#include "store/disk/trust_journal.h"
+#include "store/disk/trust.h"
+#include "store/images/images.h"
 #include "store/images/kubelet_file_row.h"
 #include "store/images/other_rows.h"
 #include "store/images/pull_row.h"
-#include "store/images/shown.h"
 
 namespace waybill::testing {
 

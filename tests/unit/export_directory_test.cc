@@ -15,7 +15,6 @@
 
 #include "migrations/kubelet_files/kubelet_export.h"
 #include "migrations/kubelet_files/kubelet_records.h"
-#include "migrations/kubelet_files/userns_export.h"
 #include "migrations/kubelet_files/userns_file.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"

@@ -1,12 +1,11 @@
 // The journal of distrust: which entries are in force, and how it stays bounded.
 
-#include "store/disk/trust_journal.h"
-
 #include <boost/test/unit_test.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "store/disk/trust.h"
 #include "waybill/limits.h"
 
 namespace waybill::testing {
