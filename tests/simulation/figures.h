@@ -17,13 +17,10 @@ namespace waybill::simulation {
 struct Figures {
   static constexpr std::size_t kExamples = 5;
 
-  std::uint64_t lives = 0;
   std::uint64_t decisions = 0;  // of which the rest are questions out of turn: they change nothing
-  std::uint64_t questions = 0;  // of pods
   std::uint64_t opened = 0;
   std::uint64_t rightful = 0;        // questions of pods that had a right to the image on the node
   std::uint64_t wrong_closings = 0;  // of those
-  std::uint64_t closed_by_loss = 0;  // rightful in truth, but the store could not know it
   // Openings that limits explain.
   std::uint64_t late = 0;
   std::uint64_t partial_lists = 0;
@@ -33,23 +30,6 @@ struct Figures {
   std::uint64_t presumed = 0;
   std::map<std::string, std::uint64_t> wrong_openings = {};  // by what makes them wrong
 
-  std::uint64_t pulls = 0;
-  std::uint64_t unrecorded_arrivals = 0;
-  std::uint64_t lists = 0;
-  std::uint64_t judged_preloaded = 0;
-  std::uint64_t judged_closed = 0;
-  std::uint64_t starts = 0;
-  std::uint64_t troubles = 0;  // losses, gaps
-  std::uint64_t unseen = 0;    // times that a kubelet ran alone, without a sign of it
-  // Calls, and what they took out of records.
-  std::uint64_t forgettings = 0;
-  std::uint64_t forgotten = 0;
-  std::uint64_t reconciled = 0;
-  std::uint64_t gone = 0;
-  std::uint64_t raced = 0;    // a match was to be written back when something was forgotten
-  std::uint64_t missed = 0;   // deletions that nobody heard of
-  std::uint64_t too_old = 0;  // answers
-
   std::size_t open_pulls_most = 0;
   std::size_t open_pulls_after_storm_most = 0;
   Millis pull_stuck_longest = 0;           // an open pull, after its end
@@ -58,13 +38,10 @@ struct Figures {
   std::vector<std::string> examples = {};  // histories of the first wrong closings
 
   void Add(const Figures& other) {
-    lives += other.lives;
     decisions += other.decisions;
-    questions += other.questions;
     opened += other.opened;
     rightful += other.rightful;
     wrong_closings += other.wrong_closings;
-    closed_by_loss += other.closed_by_loss;
     late += other.late;
     partial_lists += other.partial_lists;
     retagged += other.retagged;
@@ -72,21 +49,6 @@ struct Figures {
     opened_by_kubelet += other.opened_by_kubelet;
     presumed += other.presumed;
     for (const auto& [why, number] : other.wrong_openings) wrong_openings[why] += number;
-    pulls += other.pulls;
-    unrecorded_arrivals += other.unrecorded_arrivals;
-    lists += other.lists;
-    judged_preloaded += other.judged_preloaded;
-    judged_closed += other.judged_closed;
-    starts += other.starts;
-    troubles += other.troubles;
-    unseen += other.unseen;
-    forgettings += other.forgettings;
-    forgotten += other.forgotten;
-    reconciled += other.reconciled;
-    gone += other.gone;
-    raced += other.raced;
-    missed += other.missed;
-    too_old += other.too_old;
     open_pulls_most = std::max(open_pulls_most, other.open_pulls_most);
     open_pulls_after_storm_most =
         std::max(open_pulls_after_storm_most, other.open_pulls_after_storm_most);

@@ -46,13 +46,10 @@ void NodeLife::DeleteSomething() {
   Log(std::nullopt,
       fmt::format("a {} of {} is deleted", WordOf(what.kind), what.who.namespace_name));
   const bool is_behind = draw_.OneIn(4);
-  const std::uint64_t start = figures_.starts;
+  const std::uint64_t start = starts_;
   timeline_.After(Around(draw_, is_behind ? 10 * kMinute : 5 * kSecond), [this, what, start] {
-    if (store_ == nullptr || figures_.starts != start) {
-      ++figures_.missed;
-      return;
-    }
-    Forget(what);
+    // Otherwise nobody hears of it.
+    if (store_ != nullptr && starts_ == start) Forget(what);
   });
   for (const Millis soon : {Millis{0}, Around(draw_, kMinute), Around(draw_, 30 * kMinute)}) {
     timeline_.After(soon, [this, index] { AskWithFormer(index); });
@@ -76,11 +73,6 @@ void NodeLife::AskWithFormer(std::size_t tenant) {
     const Pod pod{tenant, draw_.OneIn(3) ? Credential::kFormerAccount : Credential::kFormerSecret};
     AskAbout(draw_.From(runtime_.List()), pod);
   }
-}
-
-void NodeLife::CountForgotten(const RevokeReport& report) {
-  ++figures_.forgettings;
-  figures_.forgotten += report.secrets + report.service_accounts + report.node_pods;
 }
 
 void NodeLife::Forget(const Revocation& what) {
@@ -111,7 +103,6 @@ void NodeLife::Forget(const Revocation& what) {
       Fail("something is forgotten, but no revocation is kept", std::nullopt);
     }
   }
-  CountForgotten(report);
   truth_.Revoked(what, report.stored, NextStep());
   Log(std::nullopt,
       fmt::format("step {}: forgotten: {} {}/{}/{} {}: {} records{}", step_, WordOf(what.kind),
@@ -121,7 +112,6 @@ void NodeLife::Forget(const Revocation& what) {
 
 // Between a decision and what it has written back.
 void NodeLife::ForgetMeanwhile(const ImagePullSecret& secret) {
-  ++figures_.raced;
   Revocation what;
   switch (draw_.Below(3)) {
     case 0:
@@ -188,7 +178,6 @@ void NodeLife::ForgetImage(ContentIndex content) {
   if (!Broken(Breakage::kForgettingUntold)) {
     report = Must(store_->ForgetImage(copy), "ForgetImage");
   }
-  CountForgotten(report);
   truth_.RevokedImage(content, std::string(copy.runtime_handler), report.stored, NextStep());
   Log(content, fmt::format("step {}: what was proven for it is forgotten{}{}: {} records{}", step_,
                            copy.runtime_handler.empty() ? "" : " for ", copy.runtime_handler,
@@ -213,8 +202,8 @@ ExistingCredentials NodeLife::WhatExists() const {
 // than the token, against the manual: that closes more, and opens nothing.
 void NodeLife::ReconcileSoon() {
   if (scenario_.deletions == 0 || store_ == nullptr) return;
-  const std::uint64_t start = figures_.starts;
-  const auto same_process = [this, start] { return store_ != nullptr && figures_.starts == start; };
+  const std::uint64_t start = starts_;
+  const auto same_process = [this, start] { return store_ != nullptr && starts_ == start; };
   struct Telling {
     ListToken token;
     Step step = 0;
@@ -247,8 +236,6 @@ void NodeLife::ReconcileSoon() {
     }
     if (!report) Fail("Reconcile: " + report.error().ToString(), std::nullopt);
     last_truth_ = telling->token.commit;
-    ++figures_.reconciled;
-    figures_.gone += report->gone;
     truth_.Reconciled(telling->existing, telling->step);
     Log(std::nullopt, fmt::format("a truth of step {}: {} known, {} gone, {} newer", telling->step,
                                   report->known, report->gone, report->newer));

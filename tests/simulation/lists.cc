@@ -32,10 +32,8 @@ void NodeLife::ListRegularly() {
   }
   // Something may happen between the token, the list and its use.
   auto listing = std::make_shared<Listing>();
-  const std::uint64_t start = figures_.starts;
-  const auto same_process = [this, start] {
-    return mode_ == Role::kWaybill && figures_.starts == start;
-  };
+  const std::uint64_t start = starts_;
+  const auto same_process = [this, start] { return mode_ == Role::kWaybill && starts_ == start; };
   *listing = BeginListing();
   timeline_.After(Between(draw_, 0, 3 * kSecond), [this, listing, same_process] {
     if (!same_process()) return;
@@ -162,7 +160,6 @@ void NodeLife::Observe(const Listing& listing, bool complete) {
                              .complete = complete,
                              .quiet_until = listing.quiet_until,
                              .names_to_come = listing.names_to_come});
-  ++figures_.lists;
   if (!report) {
     const bool is_refused = is_older || (listing.images.empty() && !scenario_.remembers);
     if (is_refused && report.error().code == ErrorCode::kInvalidArgument) return;
@@ -171,8 +168,6 @@ void NodeLife::Observe(const Listing& listing, bool complete) {
   if (is_older) Fail("a list is taken although a newer one was observed", std::nullopt);
   newest_token_ = listing.token;
   left_ = report->left;
-  figures_.judged_preloaded += report->preloaded;
-  figures_.judged_closed += report->closed;
   const bool judged = report->not_judged_because.empty();
   // Closing a gap closes what is unknown, whatever other reasons for distrust there are.
   if (judged && (distrusted_ || gap_open_) && !(gap_open_ && complete)) {

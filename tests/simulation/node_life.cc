@@ -25,7 +25,6 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
       short_names_(draw_.OneIn(2)),
       names_pulls_(!(scenario.older_adapters || scenario.nameless_pulls) || draw_.OneIn(2)),
       passes_entries_(!scenario.older_adapters || draw_.OneIn(2)) {
-  figures_.lives = 1;
   if (runtime_.kind() == RuntimeKind::kCrio) runtime_.ChangeForms(false, draw_.OneIn(2));
   if (scenario.ages) DrawAges();
   if (scenario.kubelets > 0 || scenario.kubelet_first) {

@@ -222,7 +222,6 @@ class NodeLife {
   // Pods that show it ask about what is on the node.
   void AskWithHash(std::size_t tenant, const std::string& hash);
   void ForgetImage(ContentIndex content);
-  void CountForgotten(const RevokeReport& report);
   // Pods that have it still ask about what is on the node.
   void AskWithFormer(std::size_t tenant);
   ExistingCredentials WhatExists() const;
@@ -285,6 +284,7 @@ class NodeLife {
   bool distrusted_ = false;
   bool gap_open_ = false;
   bool registries_reachable_ = true;
+  std::uint64_t starts_ = 0;           // of processes
   std::uint64_t sequence_ = 0;         // the store's, when the process ended
   std::uint64_t copied_sequence_ = 0;  // of the copy of the store; 0: none
   bool lost_ = false;                  // since the last start

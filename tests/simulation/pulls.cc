@@ -38,7 +38,6 @@ void NodeLife::StartPull(const Question& question) {
     const std::optional<ContentIndex> served = world_.Serve(*pull->name);
     if (served) DrawServed(*pull, *served, mirrored);
   }
-  ++figures_.pulls;
   if (recorded && !Broken(Breakage::kNoIntents)) {
     pull->id = Must(store_->RecordPullIntent(CopyOf(*pull)), "RecordPullIntent");
     pull->has_intent = true;
@@ -162,7 +161,6 @@ void NodeLife::Appear(const PullPointer& pull, bool late) {
   runtime_.Pulled(content, *pull->name);
   runtime_.Used(content, timeline_.now());
   truth_.BroughtByPull(content, was_there, late, pull->lost, NextStep());
-  if (!pull->attached) ++figures_.unrecorded_arrivals;
   Log(content, fmt::format("{} arrives by pull {}{}{}", NameOf(content), pull->number,
                            pull->attached ? "" : ", unrecorded",
                            late ? ", later than the store had to expect" : ""));

@@ -150,7 +150,6 @@ EnsureOutcome NodeLife::Ensure(const Question& question, std::optional<ContentIn
   EnsureOutcome outcome = store_->EnsureImage(
       {.image = question.image, .image_ref = ref, .runtime_handler = question.pod.runtime_handler},
       question.policy, source);
-  if (outcome.decision && outcome.decision->reason == Reason::kProofTooOld) ++figures_.too_old;
   if (outcome.action == EnsureAction::kUsePresent && mode_ == Role::kWaybill) {
     if (!present) Fail("an absent image is used: " + question.image, std::nullopt);
     CheckOpen(question.pod, question.image, ref, *present,
@@ -225,7 +224,6 @@ void NodeLife::Ask(const Question& question) {
     AskAgain(question);
     return;
   }
-  ++figures_.questions;
   const std::optional<ContentIndex> present = runtime_.Resolve(question.image);
   if (mode_ == Role::kStockKubelet) {
     AskKubelet(question, present);
@@ -289,7 +287,6 @@ void NodeLife::AskAbout(const ListedImage& entry, const Pod& pod) {
   ++figures_.decisions;
   const Decision decision = store_->MustAttemptPull(
       {.image = image, .image_ref = ref, .runtime_handler = pod.runtime_handler}, source);
-  if (decision.reason == Reason::kProofTooOld) ++figures_.too_old;
   if (!decision.pull) CheckOpen(pod, image, ref, content, decision);
   AskKubeletBeside(pod, image, content);
 }
@@ -367,8 +364,6 @@ void NodeLife::CheckClosed(const Question& question, ContentIndex content, bool 
     if (figures_.examples.size() < Figures::kExamples) {
       figures_.examples.push_back("closed wrongly:" + History(content, 25));
     }
-  } else if (!opened && truth_.MayHave(content, name, proof)) {
-    ++figures_.closed_by_loss;
   }
 }
 

@@ -7,14 +7,13 @@
 
 #include "tests/simulation/figures.h"
 #include "tests/simulation/scenario.h"
-#include "tests/simulation/timeline.h"
 
 namespace waybill::simulation {
 
-// Lives as long as the scenario says, but `life` at most, the last one shorter; their seeds are
-// `seed` and those after it. Throws Wrong (node_life.h).
+// Lives as long as the scenario says, the last one shorter; their seeds are `seed` and those after
+// it. Throws Wrong (node_life.h).
 Figures Simulate(const Scenario& scenario, std::uint64_t decisions, std::uint64_t seed,
-                 Millis life = kNever, Breakage breakage = Breakage::kNone);
+                 Breakage breakage = Breakage::kNone);
 
 }  // namespace waybill::simulation
 

@@ -3,7 +3,7 @@
 //   --seed S        the first life's, random if not given; one life with the seed that a failure
 //                   names plays it again
 //   --scenario NAME only this one
-//   --details yes   also what happened, and histories of some wrong closings
+//   --details yes   also histories of some wrong closings
 //   --json FILE     write the table there, too, as docs/figures.md cites it
 //   --count yes     wrong openings are counted, and the first one ends nothing
 //   --rules LIST    of imported, quiet and remember, with commas between: only these; none: without
@@ -124,21 +124,6 @@ bool Print(const Scenario& scenario, const Figures& figures, double seconds) {
   return all_kept;
 }
 
-void PrintDetails(const Figures& figures) {
-  fmt::print(
-      "  {} lives, {} questions, {} opened, {} closed that the store could not know to be "
-      "rightful\n"
-      "  {} pulls, {} arrivals that nobody recorded, {} lists, judged: {} preloaded, {} closed\n"
-      "  {} starts, {} losses and gaps, {} of a kubelet that left no sign\n"
-      "  {} times something was forgotten, {} credentials in all; {} were to be written back then\n"
-      "  {} truths, {} gone; {} deletions were not heard of; {} answers: too old\n",
-      figures.lives, figures.questions, figures.opened, figures.closed_by_loss, figures.pulls,
-      figures.unrecorded_arrivals, figures.lists, figures.judged_preloaded, figures.judged_closed,
-      figures.starts, figures.troubles, figures.unseen, figures.forgettings, figures.forgotten,
-      figures.raced, figures.reconciled, figures.gone, figures.missed, figures.too_old);
-  for (const std::string& example : figures.examples) fmt::print("  {}\n", example);
-}
-
 std::string JsonOf(const Scenario& scenario, const Figures& figures) {
   return fmt::format(
       "{{\"what\": \"{}\", \"decisions\": {}, \"rightful\": {}, \"closedIn1000\": {:.3f}, "
@@ -200,7 +185,9 @@ int Main(int argc, char** argv) {
           Simulate(scenario, arguments.decisions / scenarios.size(), arguments.seed);
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
       all_kept = Print(scenario, figures, took.count()) && all_kept;
-      if (arguments.details) PrintDetails(figures);
+      if (arguments.details) {
+        for (const std::string& example : figures.examples) fmt::print("  {}\n", example);
+      }
       rows.push_back(JsonOf(scenario, figures));
     }
   } catch (const Wrong& wrong) {

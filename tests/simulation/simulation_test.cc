@@ -42,7 +42,7 @@ void CheckNoticed(Breakage breakage, std::initializer_list<std::string_view> sce
     const auto lives = [&] {
       for (std::uint64_t seed = 1; seed <= 8; ++seed) {
         for (const std::string_view scenario : scenarios) {
-          Simulate(remembers ? *FindScenario(scenario) : Forgetful(scenario), 50'000, seed, kNever,
+          Simulate(remembers ? *FindScenario(scenario) : Forgetful(scenario), 50'000, seed,
                    breakage);
         }
       }
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(what_is_brought_by_hand_is_seldom_shut) {
 BOOST_AUTO_TEST_CASE(strangers_who_fail_cost_nobody_his_proofs) {
   const Scenario& strangers = *FindScenario("strangers");
   const auto closings = [&](Breakage breakage) {
-    return Simulate(strangers, 30'000, 1, kNever, breakage).WrongClosingsIn1000();
+    return Simulate(strangers, 30'000, 1, breakage).WrongClosingsIn1000();
   };
   BOOST_TEST(closings(Breakage::kNone) <= strangers.wrong_closings_at_most);
   BOOST_TEST(closings(Breakage::kMixedPullsProveNothing) > strangers.wrong_closings_at_most);

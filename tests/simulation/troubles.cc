@@ -64,7 +64,7 @@ void NodeLife::Kill(Millis downtime) {
 }
 
 void NodeLife::Open(Role mode, bool continues_pulls) {
-  ++figures_.starts;
+  ++starts_;
   mode_ = mode;
   if (mode == Role::kWithoutWaybill) return;
   if (mode == Role::kStockKubelet || scenario_.kubelet_beside) {
@@ -158,8 +158,6 @@ void NodeLife::DescribeStart(const OpeningReport& report) {
   if (!report.observed) text += ", without a list";
   Log(std::nullopt, text);
   if (!report.observed) return;
-  figures_.judged_preloaded += report.observed->preloaded;
-  figures_.judged_closed += report.observed->closed;
   for (const ClassifiedImage& image : report.observed->judged) {
     if (const std::optional<ContentIndex> content = runtime_.Resolve(image.image_ref)) {
       Log(content, fmt::format("judged at the start: {}, {}",
@@ -203,7 +201,6 @@ void NodeLife::Reboot() {
 
 void NodeLife::LoseStore() {
   if (mode_ != Role::kWaybill || (scenario_.only_restores && !backup_)) return;
-  ++figures_.troubles;
   StopProcess();
   LoseFiles();
   lost_ = true;
@@ -285,7 +282,6 @@ void NodeLife::ClearDistrust() {
 // A kubelet without waybill takes the node over, or one with a kubelet's rules.
 void NodeLife::HaveGap() {
   if (mode_ != Role::kWaybill) return;
-  ++figures_.troubles;
   const Role mode = draw_.OneIn(3) ? Role::kKubeletRules : Role::kWithoutWaybill;
   Log(std::nullopt,
       mode == Role::kKubeletRules ? "kubelet rules begin" : "a kubelet without waybill begins");
@@ -299,7 +295,6 @@ void NodeLife::HaveGap() {
 // A kubelet without waybill goes on with its files, sometimes with what waybill wrote there.
 void NodeLife::LeaveKubeletAlone() {
   if (mode_ != Role::kWaybill) return;
-  ++figures_.troubles;
   const bool exports = draw_.OneIn(2);
   if (exports) {
     Must(store_->Export({.kubelet_directory = directory_ / "kubelet", .images = runtime_.List()}),
@@ -341,7 +336,6 @@ void NodeLife::TookKubeletOver(const OpeningReport& report) {
   gap_open_ = gap_open_ || report.after_gap;
   ExpectForgottenPulls();
   if (!unseen) return;
-  ++figures_.unseen;
   truth_.RanUnseen();
   for (const auto& [number, pull] : pulls_) {
     if (pull->forgotten) pull->expected_until = Uptime();
@@ -409,7 +403,6 @@ void NodeLife::RestartRuntime() {
 
 // Everything is gone, and comes back by pulls and by hand.
 void NodeLife::WipeRuntime() {
-  ++figures_.troubles;
   RestartRuntime();
   leases_left_.clear();
   not_shown_.clear();
