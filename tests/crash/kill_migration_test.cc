@@ -1,6 +1,9 @@
 // Migrating up and down, opening that migrates, and restoring a backup are killed before each call
-// that changes or syncs a file, and each of these calls fails. What is left is the store from
-// before or after, complete, and the same call again ends like an undisturbed one.
+// that changes or syncs a file, each of these calls fails, and the power fails at any point. What
+// is left is the store from before or after, complete, and the same call again ends like an
+// undisturbed one. A power cut alone never leads to distrust. WAYBILL_POWER_CUTS: how many.
+
+#include <fcntl.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -19,15 +22,33 @@
 #include "tests/support/draw.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/inspect_path.h"
+#include "tests/support/store_fixture.h"
 #include "tests/support/third_version.h"
 
 namespace waybill::testing {
 
-BOOST_FIXTURE_TEST_SUITE(kill_migration, ThirdVersion)
-
 namespace {
 
 namespace fs = std::filesystem;
+
+// The store is one of these, and sound, and so are its backups.
+void JudgeLeft(const Scenario& scenario, const Place& place, const Is& before,
+               const std::vector<Is>& may_be, const Is& after) {
+  BOOST_TEST_REQUIRE(place.Sound());
+  const Is is = place.Look();
+  BOOST_TEST_REQUIRE((is == after || std::find(may_be.begin(), may_be.end(), is) != may_be.end()));
+  if (scenario.replaces && is == after) BOOST_TEST(place.KeepsAside(before));
+  for (const Backup& backup : Must(BackupsOf(place.store()))) {
+    const auto file = Must(internal::OpenFile(backup.path, O_RDONLY));
+    BOOST_TEST(Must(internal::InspectFile(file, internal::FileIs::kCompactCopy)).sound);
+  }
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(kill_migration, ThirdVersion)
+
+namespace {
 
 // Runs the scenario again and again: `run` disturbs it at call 1, 2, 3 …, and answers whether there
 // was such a call. The number of calls.
@@ -41,17 +62,14 @@ std::uint64_t AtEachCall(
   Must(scenario.run(place));
   const Is after = place.Look();
   BOOST_TEST_REQUIRE((before != after));
-  const std::vector<Is> between = BetweenSteps(scenario, records);
+  std::vector<Is> may_be = BetweenSteps(scenario, records);
+  may_be.push_back(before);
   const std::uint64_t one_in = NumberFromEnv("WAYBILL_CALLS_ONE_IN", 1);
   for (std::uint64_t call = 1 + SeedOfThisRun() % one_in;; call += one_in) {
     place.PutBack();
     BOOST_TEST_CONTEXT(scenario.name << ", call " << call) {
       const bool came = run(call, place, after);
-      BOOST_TEST_REQUIRE(place.Sound());
-      const Is is = place.Look();
-      BOOST_TEST_REQUIRE((is == before || is == after ||
-                          std::find(between.begin(), between.end(), is) != between.end()));
-      if (scenario.replaces && is == after) BOOST_TEST(place.KeepsAside(before));
+      JudgeLeft(scenario, place, before, may_be, after);
       Must(scenario.run(place));
       BOOST_TEST_REQUIRE(place.Sound());
       BOOST_TEST_REQUIRE((place.Look() == after));
@@ -210,6 +228,55 @@ BOOST_AUTO_TEST_CASE(a_write_is_garbled) {
     BOOST_TEST(refusals.backups > 0U, scenario.name);
     BOOST_TEST(refusals.stores > 0U, scenario.name);
   }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_FIXTURE_TEST_SUITE(power_cut_maintenance, ThirdVersion)
+
+namespace {
+
+void CutOften(const Scenario& scenario, std::uint64_t cuts) {
+  Draw draw(SeedOfThisRun());
+  std::vector<Is> may_be = BetweenSteps(scenario, 60);
+  const Place place;
+  Recorder recorder(place.now());
+  Begin(scenario, 60, place);
+  const Is before = place.Look();
+  may_be.push_back(before);
+  Recorder::Mark(0);
+  Must(scenario.run(place));
+  Recorder::Mark(1);
+  const Is after = place.Look();
+  const std::vector<DiskEvent> log = recorder.Take();
+  const std::size_t begin = PlaceOfMark(log, 0);
+  const std::size_t end = PlaceOfMark(log, 1);
+  BOOST_TEST_MESSAGE(scenario.name << ": " << log.size() - begin << " events");
+  for (std::uint64_t i = 0; i < cuts; ++i) {
+    const std::size_t cut = begin + 1 + draw.Below(log.size() - begin);
+    fs::remove_all(place.now());
+    fs::create_directory(place.now());
+    PlayPowerCut(log, cut, draw, place.now());
+    BOOST_TEST_CONTEXT(scenario.name << ", cut " << i << " after " << cut - begin << " events") {
+      JudgeLeft(scenario, place, before, cut <= end ? may_be : std::vector<Is>(), after);
+      Must(scenario.run(place));
+      BOOST_TEST_REQUIRE((place.Look() == after));
+      Must(place.Open([&](NodeStore& store) {
+        const OpeningReport& report = store.recovery_report();
+        BOOST_TEST(!report.set_aside);
+        BOOST_TEST(report.findings.empty());
+        BOOST_TEST(report.distrustful == after.contents.distrustful, report.distrust_reason);
+        BOOST_TEST(Must(store.Verify()).sound);
+      }));
+    }
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(at_any_point) {
+  const std::uint64_t cuts = NumberFromEnv("WAYBILL_POWER_CUTS", 600);
+  for (const Scenario& scenario : MaintenanceScenarios()) CutOften(scenario, cuts / 6);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
