@@ -1,9 +1,11 @@
-// The owner is killed while several threads write, open or close: what it acknowledged is there,
-// and the next owner finds nothing wrong. WAYBILL_KILLS: how often.
+// While several threads write, open or close, the owner is killed, or the power fails, so that what
+// was written but not synced may be there or not: what was acknowledged is there, and the next
+// owner finds nothing wrong. WAYBILL_KILLS, WAYBILL_POWER_CUTS: how often.
 
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -16,15 +18,35 @@
 #include "tests/crash/work_judge.h"
 #include "tests/crash/workload.h"
 #include "tests/support/forked_child.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/store_fixture.h"
 #include "tests/support/userns_store.h"
 
 namespace waybill::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Timestamp kNow{kFakeEpoch, 0};
+
+// `may_lack_a_witness`: one that was just made may not have it yet.
+void RequireSound(NodeStore& store, bool may_lack_a_witness) {
+  const OpeningReport& report = store.recovery_report();
+  BOOST_TEST(!report.set_aside);
+  BOOST_TEST(!report.distrustful, report.distrust_reason);
+  BOOST_TEST((may_lack_a_witness || !report.witness_made));
+  BOOST_TEST(report.findings.empty());
+  BOOST_TEST(report.user_namespaces.held_pods == 0U);
+  BOOST_REQUIRE(Must(store.Verify()).sound);
+}
+
+}  // namespace
 
 BOOST_AUTO_TEST_SUITE(kill)
 
 namespace {
 
-constexpr Timestamp kNow{kFakeEpoch, 0};
 constexpr std::uint64_t kMaxCalls = 400;
 constexpr std::uint64_t kSessions = 100;
 constexpr std::size_t kMaxOperations = 20;
@@ -56,20 +78,6 @@ class LiveObserver {
   Shared<std::atomic<int>> ready_;
   Child child_;
 };
-
-// A store that was just made may not have its witness yet.
-void RequireSound(NodeStore& store, bool just_made, const std::string& context) {
-  const OpeningReport& report = store.recovery_report();
-  BOOST_TEST_CONTEXT(context) {
-    BOOST_TEST(!report.set_aside);
-    BOOST_TEST(!report.distrustful, report.distrust_reason);
-    BOOST_TEST((just_made || !report.witness_made));
-    BOOST_TEST(report.findings.empty());
-    BOOST_TEST(report.user_namespaces.held_pods == 0U);
-    const VerifyReport verified = Must(store.Verify());
-    BOOST_REQUIRE(verified.sound);
-  }
-}
 
 std::string PodOfFile(std::uint64_t life, std::size_t i) {
   return "f" + std::to_string(life) + "-" + std::to_string(i);
@@ -123,7 +131,7 @@ void KillOften(Mode rules, std::uint64_t kills, Doing doing = Doing::kAnything) 
         "life " + std::to_string(life) + ", killed before call " + std::to_string(calls);
     auto store = NodeStore::Open(plan.options);
     if (!store) BOOST_FAIL(context << ": " << store.error().ToString());
-    RequireSound(**store, life == 0, context);
+    BOOST_TEST_CONTEXT(context) { RequireSound(**store, life == 0); }
     const std::string difference = judge.Judge(plan, progress, **store);
     if (!difference.empty()) BOOST_FAIL(context << ": " << difference);
     for (std::size_t i = 0; i < (doing == Doing::kMappings ? kFiles : 0); ++i) {
@@ -133,7 +141,7 @@ void KillOften(Mode rules, std::uint64_t kills, Doing doing = Doing::kAnything) 
       Must((*store)->ReleaseUserNamespace(uid));
     }
     Must((*store)->Close());
-    std::filesystem::remove_all(scratch.pods());
+    fs::remove_all(scratch.pods());
   }
   BOOST_TEST_MESSAGE(kills << " kills, " << acknowledged << " operations acknowledged, "
                            << in_flight << " in flight");
@@ -151,6 +159,160 @@ BOOST_AUTO_TEST_CASE(of_an_owner_under_kubelet_rules) { KillOften(Mode::kKubelet
 // and openings take files over.
 BOOST_AUTO_TEST_CASE(of_an_owner_that_hands_out_ranges) {
   KillOften(Mode::kStrict, Kills(), Doing::kMappings);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(power_cut)
+
+namespace {
+
+NodeStoreOptions OptionsFor(const fs::path& directory, Mode rules) {
+  NodeStoreOptions options = OptionsIn(directory, rules);
+  options.witness = Witness::At(directory / "kubelet" / "waybill");
+  MakeRoomForWorkers(options);
+  options.evidence = kEvidenceOfWorkers;
+  return options;
+}
+
+NodeStoreOptions AfterReboot(const fs::path& directory, Mode rules) {
+  NodeStoreOptions options = OptionsFor(directory, rules);
+  FakeClock clock;
+  clock.Reboot();
+  options.boot_clock = clock.AsBootClock();
+  return options;
+}
+
+// A mark: whose operation began or was acknowledged, and the first host ID that it was given.
+constexpr std::size_t kBegan = 0;
+constexpr std::size_t kAcknowledged = 1;
+std::size_t MarkOf(std::size_t worker, std::size_t what, std::uint32_t host_id = 0) {
+  return (std::size_t{host_id} * kWorkers + worker) * 2 + what;
+}
+
+std::vector<WorkJudge::Progress> ProgressAt(const std::vector<DiskEvent>& log, std::size_t cut) {
+  std::vector<WorkJudge::Progress> progress(kWorkers);
+  for (std::size_t i = 0; i < cut; ++i) {
+    if (log[i].kind != DiskEvent::Kind::kMark) continue;
+    WorkJudge::Progress& of_worker = progress[log[i].index / 2 % kWorkers];
+    if (log[i].index % 2 == kBegan) {
+      ++of_worker.started;
+    } else {
+      ++of_worker.acknowledged;
+      of_worker.host_ids.push_back(static_cast<std::uint32_t>(log[i].index / 2 / kWorkers));
+    }
+  }
+  return progress;
+}
+
+// `without_a_witness`: it is made so, and gets its first one at the next opening.
+std::vector<DiskEvent> Record(const WorkPlan& plan, const fs::path& root,
+                              bool without_a_witness = false) {
+  Recorder recorder(root);
+  if (without_a_witness) {
+    NodeStoreOptions without = plan.options;
+    without.witness = Witness::None();
+    Must(Must(NodeStore::Open(without))->Close());
+  }
+  BOOST_REQUIRE(Work(plan));
+  std::vector<DiskEvent> log = recorder.Take();
+  // The undisturbed result must not help any of the cuts.
+  fs::remove_all(root / "store");
+  fs::remove_all(root / "kubelet");
+  return log;
+}
+
+// What the power cut left, under the paths that it was recorded under: the store remembers its
+// witness.
+void PlayInPlace(const std::vector<DiskEvent>& log, std::size_t cut, Draw& draw,
+                 const fs::path& root) {
+  const MemoryDir after;
+  PlayPowerCut(log, cut, draw, after.path());
+  for (const char* name : {"store", "kubelet"}) {
+    fs::remove_all(root / name);
+    if (!fs::exists(after / name)) continue;
+    fs::rename(after / name, root / name);
+  }
+}
+
+WorkPlan PlanIn(const fs::path& root, Mode rules, std::uint64_t seed) {
+  return {
+      .options = OptionsFor(root, rules),
+      .seed = seed,
+      .sessions = 3,
+      .operations = 15,
+      .started = [](std::size_t worker, std::uint64_t) { Recorder::Mark(MarkOf(worker, kBegan)); },
+      .done =
+          [](std::size_t worker, std::uint64_t, std::uint32_t host_id) {
+            Recorder::Mark(MarkOf(worker, kAcknowledged, host_id));
+          }};
+}
+
+void CutOften(Mode rules, std::uint64_t cuts) {
+  const std::uint64_t seed = SeedOfThisRun();
+  Draw draw(seed);
+  constexpr std::uint64_t kCutsPerRun = 50;
+  for (std::uint64_t run = 0; run * kCutsPerRun < cuts; ++run) {
+    const MemoryDir scratch;
+    const WorkPlan plan = PlanIn(scratch.path(), rules, seed + run);
+    const std::vector<DiskEvent> log = Record(plan, scratch.path(), run % 2 == 1);
+    const auto is_mark = [](const DiskEvent& event) {
+      return event.kind == DiskEvent::Kind::kMark;
+    };
+    const auto opened = std::find_if(log.begin(), log.end(), is_mark) - log.begin();
+    BOOST_TEST_MESSAGE(log.size() << " events, " << opened << " until it was open");
+    for (std::uint64_t i = 0; i < kCutsPerRun; ++i) {
+      // Often while it is made with its first witness, or gets one.
+      const std::size_t events = draw.OneIn(3) ? static_cast<std::size_t>(opened) : log.size();
+      const std::size_t cut = draw.Below(events + 1);
+      PlayInPlace(log, cut, draw, scratch.path());
+      BOOST_TEST_CONTEXT("run " << run << ", cut " << i << " after " << cut << " events") {
+        auto store = NodeStore::Open(AfterReboot(scratch.path(), rules));
+        if (!store) BOOST_FAIL(store.error().ToString());
+        RequireSound(**store, true);
+        WorkJudge judge(rules, kNow);
+        BOOST_TEST(judge.Judge(plan, ProgressAt(log, cut), **store) == "");
+        Must((*store)->Close());
+        store->reset();
+        store = NodeStore::Open(AfterReboot(scratch.path(), rules));
+        BOOST_REQUIRE(store);
+        BOOST_TEST(!(*store)->recovery_report().distrustful);
+      }
+    }
+  }
+}
+
+std::uint64_t Cuts() { return NumberFromEnv("WAYBILL_POWER_CUTS", 600); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(under_closed_rules) { CutOften(Mode::kStrict, Cuts() / 2); }
+
+BOOST_AUTO_TEST_CASE(under_kubelet_rules) { CutOften(Mode::kKubelet, Cuts() / 2); }
+
+// The control: if the disk does not sync, this test sees the loss.
+BOOST_AUTO_TEST_CASE(of_a_disk_that_does_not_sync_is_seen) {
+  const std::uint64_t seed = SeedOfThisRun();
+  Draw draw(seed);
+  const MemoryDir scratch;
+  const WorkPlan plan = PlanIn(scratch.path(), Mode::kStrict, seed);
+  std::vector<DiskEvent> log = Record(plan, scratch.path());
+  for (DiskEvent& event : log) {
+    if (event.kind == DiskEvent::Kind::kSynced) event.file = 0;
+  }
+  unsigned seen = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::size_t cut = draw.Below(log.size() + 1);
+    PlayInPlace(log, cut, draw, scratch.path());
+    auto store = NodeStore::Open(AfterReboot(scratch.path(), Mode::kStrict));
+    WorkJudge judge(Mode::kStrict, kNow);
+    if (!store || (*store)->recovery_report().distrustful ||
+        !judge.Judge(plan, ProgressAt(log, cut), **store).empty()) {
+      ++seen;
+    }
+  }
+  BOOST_TEST_MESSAGE(seen << " of 40 losses seen");
+  BOOST_TEST(seen > 10U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

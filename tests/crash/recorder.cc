@@ -173,7 +173,7 @@ bool IsSpoilt(int fd, off_t offset, std::size_t size) {
   });
 }
 
-constexpr std::size_t kSector = 512;
+constexpr std::size_t kFaultySector = 512;
 
 // What a call is about.
 struct Target {
@@ -291,7 +291,7 @@ ssize_t WriteOrFail(const char* function, int fd, const void* bytes, std::size_t
     case Fault::Kind::kShort:
       return real(bytes, size / 2);
     case Fault::Kind::kShortBySectors:
-      if (size / 2 >= kSector) return real(bytes, size / 2 / kSector * kSector);
+      if (size / 2 >= kFaultySector) return real(bytes, size / 2 / kFaultySector * kFaultySector);
       errno = fault.error_number;
       return -1;
     case Fault::Kind::kFailDone:
@@ -301,7 +301,7 @@ ssize_t WriteOrFail(const char* function, int fd, const void* bytes, std::size_t
     case Fault::Kind::kGarble:
       return real(Garbled(bytes, size, size).data(), size);
     case Fault::Kind::kGarbleSectors:
-      return real(Garbled(bytes, size, kSector).data(), size);
+      return real(Garbled(bytes, size, kFaultySector).data(), size);
   }
   return -1;
 }
