@@ -1,20 +1,26 @@
-// Rules that follow from how LMDB handles files, meta pages and readers: one case each.
+// Rules that follow from how LMDB handles files, readers and pages: one case each.
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstring>
 #include <filesystem>
+#include <random>
 
 #include "store/disk/key.h"
 #include "store/disk/mark_line.h"
 #include "store/disk/page_walk/page_format.h"
 #include "store/disk/store_txn.h"
+#include "store/disk/tables.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
+#include "tests/support/draw.h"
 #include "tests/support/good_in_child.h"
 #include "tests/support/inspect_path.h"
+#include "tests/support/kubelet_dir.h"
 #include "tests/support/raw_lmdb.h"
 
 namespace {
@@ -314,6 +320,94 @@ BOOST_AUTO_TEST_CASE(rule_10_a_snapshot_older_than_its_id_is_not_believed) {
   BOOST_TEST(done == "done");
   BOOST_TEST(store.Check(kImage, kRef).pull);
   BOOST_TEST((store.Check(kImage, kRef2).reason == Reason::kStoreUnavailable));
+}
+
+// --- Rule 14
+
+std::string RefOf(int i) { return "sha256:" + Sha256Hex(std::to_string(i)); }
+std::string ImageOf(int i) { return "registry.example.com/app-" + std::to_string(i) + ":v1"; }
+
+// An image with a credential of the usual forms and lengths.
+ImagePullCredentials Usual(int i) {
+  const std::string hex = Sha256Hex("uid" + std::to_string(i));
+  const std::string uid = hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-4" + hex.substr(12, 3) +
+                          "-8" + hex.substr(15, 3) + "-" + hex.substr(18, 12);
+  return WithSecret(MakeSecret("team-" + std::to_string(i % 50), "regcred", uid,
+                               Sha256Hex("hash" + std::to_string(i))));
+}
+
+// Every value as liblmdb shows it.
+void ForEachValue(
+    const fs::path& directory,
+    const std::function<void(std::string_view table, MDB_val key, MDB_val value)>& see) {
+  const RawStore raw(directory);
+  const RawTxn txn(raw, MDB_RDONLY);
+  const auto see_all = [&](const std::string& table) {
+    txn.ForEach(txn.Table(table), [&](MDB_val key, MDB_val value) { see(table, key, value); });
+  };
+  see_all("");
+  for (const auto& table : internal::kTables) {
+    if (!internal::LiesInMain(table.table)) see_all(table.name);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(rule_14_every_value_is_aligned, ClosedStore) {
+  std::mt19937_64 random(SeedOfThisRun());
+  for (int i = 0; i < 300; ++i) {
+    ImagePullCredentials credentials = Usual(i);
+    // Up to overflow pages of every size, with names of any length.
+    const int more = i % 10 == 0 ? static_cast<int>(random() % 200) : 0;
+    for (int k = 0; k < more; ++k) {
+      credentials.kubernetes_secrets.push_back(
+          MakeSecret("n" + std::to_string(k), std::string(1 + random() % 90, 's'), "u", "h"));
+    }
+    store.Pull(ImageOf(i), RefOf(i) + std::string(random() % 9, 'x'), credentials);
+    Must(store->PutIntent(
+        {.image = "registry.example.com/" + std::string(1 + random() % 200, 'i')}));
+  }
+  store.Stop();
+  std::size_t overflow = 0;
+  std::size_t seen = 0;
+  ForEachValue(store.directory(), [&](std::string_view table, MDB_val key, MDB_val value) {
+    BOOST_TEST(key.mv_size == 16U);
+    // A table's own entry in main is LMDB's.
+    const bool is_entry =
+        table.empty() && value.mv_size == 48 && std::memcmp(key.mv_data, "waybill-", 8) != 0;
+    if (is_entry) return;
+    ++seen;
+    if (value.mv_size > 2048) ++overflow;
+    BOOST_TEST(value.mv_size % 8 == 0U);
+    BOOST_TEST(reinterpret_cast<std::uintptr_t>(value.mv_data) % 8 == 0U);
+  });
+  BOOST_TEST(seen > 400U);
+  BOOST_TEST(overflow > 5U);
+}
+
+// While the store is open nobody reads the free list but LMDB, which believes it.
+BOOST_FIXTURE_TEST_CASE(a_free_list_with_impossible_pages_is_damage, Scene) {
+  Rotate();
+  auto file = Must(internal::OpenFile(database(), O_RDWR));
+  auto pages = Must(internal::PageFile::Open(file.get()));
+  const internal::MetaPages metas = internal::ReadMetaPages(pages);
+  const auto root = metas.meta[static_cast<std::size_t>(metas.newer_meta)].free_tree.root;
+  internal::PageFile::Scratch scratch;
+  const auto at = static_cast<off_t>(root * metas.page_bytes);
+  const std::byte* bytes = pages.Read(static_cast<std::uint64_t>(at), metas.page_bytes, scratch);
+  internal::NodePage leaf;
+  BOOST_REQUIRE(leaf.Open(bytes, root, metas.page_bytes, internal::TreeKind::kFree) == nullptr);
+  BOOST_REQUIRE(leaf.is_leaf());
+  for (unsigned i = 0; i < leaf.count(); ++i) {
+    const auto count = internal::Load<std::uint64_t>(leaf.Data(i));
+    for (std::uint64_t n = 1; n <= count; ++n) {
+      const std::byte* const number = leaf.Data(i) + n * sizeof(std::uint64_t);
+      const std::uint64_t far = internal::Load<std::uint64_t>(number) | std::uint64_t{1} << 51;
+      BOOST_REQUIRE(pwrite(file.get(), &far, sizeof(far), at + (number - bytes)) == sizeof(far));
+    }
+  }
+  ExpectError(store->RecordImagePulled({.image = kImage, .image_ref = kRef2}, NodeWide()),
+              ErrorCode::kDamaged);
+  BOOST_TEST(!Pulls(kRotatedA));
+  BOOST_TEST(Pulls(kThief));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

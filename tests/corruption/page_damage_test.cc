@@ -24,6 +24,7 @@ namespace {
 
 using namespace waybill;
 using namespace waybill::testing;
+using waybill::testing::NodeStore;
 
 // Enough for branch pages.
 struct Sample {
@@ -105,13 +106,6 @@ BOOST_AUTO_TEST_CASE(both_meta_pages_as_they_once_were) {
       [&](std::size_t i, std::string& bytes) {
         bytes.replace(0, internal::kMetaPages * kPage, history[i], 0, internal::kMetaPages * kPage);
       },
-      OpenedBy::kOwnerWithWitness);
-}
-
-BOOST_AUTO_TEST_CASE(the_whole_file_as_it_once_was) {
-  const auto& history = judge.sample().history;
-  Run(
-      history.size(), [&](std::size_t i, std::string& bytes) { bytes = history[i]; },
       OpenedBy::kOwnerWithWitness);
 }
 

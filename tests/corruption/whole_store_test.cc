@@ -169,10 +169,6 @@ BOOST_AUTO_TEST_CASE(a_witness_that_is_a_symlink_or_a_directory_is_never_believe
   if (opened) BOOST_TEST((*opened)->recovery_report().distrustful);
 }
 
-// --- A file under a live observer
-
-// --- A newer schema
-
 // --- Set aside
 
 constexpr const char* kDamagedRecord = "a value of table images---------1 does not verify";

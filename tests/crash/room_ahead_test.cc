@@ -146,6 +146,8 @@ BOOST_AUTO_TEST_CASE(a_nearly_full_disk) {
     for (std::uint64_t i = 0; i + 1 < pulls; ++i) {
       if (!(*again)->GetRecord({.image_ref = "sha256:" + std::to_string(i)})) return "lost";
     }
+    if (Must((*again)->GetStatistics()).records + 1 != pulls) return "another count";
+    if (!Must((*again)->Verify()).sound) return "does not verify";
     return "good";
   });
 }
