@@ -183,13 +183,6 @@ BOOST_AUTO_TEST_CASE(many_images_and_the_same_one_twice) {
   BOOST_TEST(listed.back().id == list.images(7).id());
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_list_is_a_list) {
-  FakeRuntime fake;
-  const auto client = Connected(fake);
-  fake.Answer("ListImages", std::string());
-  BOOST_TEST(Must(client->ListImages()).empty());
-}
-
 BOOST_AUTO_TEST_CASE(no_runtime) {
   const TempDir dir;
   const std::string path = (dir.path() / "no.sock").string();

@@ -304,15 +304,6 @@ BOOST_AUTO_TEST_CASE(without_an_answer_nothing_is_changed) {
   refused(3, "is not there");
 }
 
-BOOST_AUTO_TEST_CASE(a_list_of_the_usual_size_at_once) {
-  FakeRuntime fake;
-  fake.Answer("ListImages", ManyImages(50'000));
-  fake.Answer("Status", std::string());
-  const CliStore scene;
-  BOOST_REQUIRE(scene.Start({"--cri", fake.endpoint()}).exit_code == 0);
-  BOOST_TEST(scene.Json("stats").at("preloaded") == 50'000);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

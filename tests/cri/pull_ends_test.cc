@@ -45,66 +45,45 @@ class Looks {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(without_leases) {
-  Looks looks;
-  BOOST_TEST(!looks.Quiet(100));
-  looks.At(99, {});
-  looks.At(101, {});
-  looks.At(109, {});
-  BOOST_TEST(!looks.Quiet(100));
-  // Ten seconds from the first look's end to the last one's beginning.
-  looks.At(111, {});
-  BOOST_TEST(!looks.Quiet(100));
-  looks.At(112, {});
-  BOOST_TEST(looks.Quiet(100));
-  BOOST_TEST(looks.Quiet(101));
-  BOOST_TEST(!looks.Quiet(102));
-}
+// A look, and of which ends all is over then, and of which not.
+struct Row {
+  std::int64_t at = 0;
+  std::vector<std::string> leases = {};
+  std::vector<std::int64_t> quiet = {};
+  std::vector<std::int64_t> not_quiet = {};
+};
 
-BOOST_AUTO_TEST_CASE(a_lease_that_goes) {
-  Looks looks;
-  looks.At(101, {"a"});
-  looks.At(112, {"a"});
-  BOOST_TEST(!looks.Quiet(100));
-  looks.At(113, {});
-  // What a pull does after it: further names.
-  BOOST_TEST(!looks.Quiet(100));
-  looks.At(122, {});
-  BOOST_TEST(!looks.Quiet(100));
-  looks.At(124, {});
-  BOOST_TEST(looks.Quiet(100));
-}
+const std::pair<const char*, std::vector<Row>> kHistories[] = {
+    // Ten seconds from the first look's end to the last one's beginning.
+    {"without leases",
+     {{99}, {101}, {109, {}, {}, {100}}, {111, {}, {}, {100}}, {112, {}, {100, 101}, {102}}}},
+    // What a pull does after its lease went: further names.
+    {"a lease that goes",
+     {{101, {"a"}},
+      {112, {"a"}, {}, {100}},
+      {113, {}, {}, {100}},
+      {122, {}, {}, {100}},
+      {124, {}, {100}}}},
+    {"another's that stays", {{50, {"stuck"}}, {101, {"stuck"}}, {112, {"stuck"}, {}, {100}}}},
+    {"one that may have come right after the first look", {{101}, {112, {"young"}, {}, {100}}}},
+    {"one that came long after it",
+     {{101}, {108}, {109}, {119}, {120, {"young"}, {100, 108}, {109}}}},
+    {"one that comes late",
+     {{101}, {105, {"late"}}, {112, {"late"}, {}, {100}}, {113}, {124, {}, {100}}}},
+};
 
-BOOST_AUTO_TEST_CASE(leases_of_others) {
-  Looks looks;
-  looks.At(50, {"stuck"});
-  looks.At(101, {"stuck"});
-  looks.At(112, {"stuck"});
-  BOOST_TEST(!looks.Quiet(100));
-
-  // One that may have come right after the first look.
-  Looks rare;
-  rare.At(101, {});
-  rare.At(112, {"young"});
-  BOOST_TEST(!rare.Quiet(100));
-
-  Looks others;
-  for (std::int64_t at = 101; at < 120; ++at) others.At(at, {});
-  others.At(120, {"young"});
-  BOOST_TEST(others.Quiet(100));
-  BOOST_TEST(others.Quiet(108));
-  BOOST_TEST(!others.Quiet(109));
-}
-
-BOOST_AUTO_TEST_CASE(a_lease_that_comes_late) {
-  Looks looks;
-  looks.At(101, {});
-  looks.At(105, {"late"});
-  looks.At(112, {"late"});
-  BOOST_TEST(!looks.Quiet(100));
-  looks.At(113, {});
-  looks.At(124, {});
-  BOOST_TEST(looks.Quiet(100));
+BOOST_AUTO_TEST_CASE(histories) {
+  BOOST_TEST(!Looks().Quiet(100));
+  for (const auto& [what, rows] : kHistories) {
+    Looks looks;
+    for (const Row& row : rows) {
+      looks.At(row.at, row.leases);
+      BOOST_TEST_CONTEXT(what << " at " << row.at) {
+        for (const std::int64_t ended : row.quiet) BOOST_TEST(looks.Quiet(ended));
+        for (const std::int64_t ended : row.not_quiet) BOOST_TEST(!looks.Quiet(ended));
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(another_process) {
