@@ -323,27 +323,6 @@ BOOST_AUTO_TEST_CASE(beside_a_kubelet_with_waybill_inside) {
       Contains(once.err.substr(0, once.err.find('\n')), "systemctl disable --now waybill-guard"));
 }
 
-BOOST_AUTO_TEST_CASE(flags_that_are_wrong) {
-  const Node node;
-  const struct {
-    Strings more;
-    std::string text;
-  } all[] = {
-      {{"--wait-runtime", "-1"}, "--wait-runtime"},
-      {{"--wait-runtime", "3601"}, "--wait-runtime"},
-      {{"--metrics-file", ""}, "--metrics-file"},
-      {{"--on-hole", ""}, "--on-hole"},
-      {{"--witness", ""}, "--witness"},
-  };
-  for (const auto& one : all) {
-    const auto result = RunCommand(node.Arguments(one.more));
-    BOOST_TEST(result.exit_code == 2, result.err);
-    BOOST_TEST(Contains(result.err, one.text));
-  }
-  BOOST_TEST(!std::filesystem::exists(node.store()));
-  BOOST_TEST(!std::filesystem::exists(node.Status()));
-}
-
 // As `start` reads it.
 BOOST_AUTO_TEST_CASE(a_guard_without_a_witness) {
   Node node;
@@ -820,22 +799,9 @@ BOOST_AUTO_TEST_CASE(commands_beside_it_ask_it) {
   BOOST_TEST(guard.End().exit_code == 0);
 }
 
-BOOST_AUTO_TEST_CASE(kubelet_directories_that_are_none) {
+BOOST_AUTO_TEST_CASE(what_is_no_image_manager_is_not_protected) {
   Node node;
   node.List({1});
-  WriteFile(node / "file", "");
-  std::filesystem::create_symlink(node.kubelet(), node / "link");
-  for (const std::string name : {"missing", "file", "link"}) {
-    Strings arguments = node.Arguments({"--once"});
-    arguments[3] = (node / name).string();
-    const auto result = RunCommand(arguments);
-    BOOST_TEST(result.exit_code >= 2, name);
-    BOOST_TEST(result.exit_code <= 3, name);
-    BOOST_TEST(Contains(result.err, (node / name).string()));
-    BOOST_TEST(Contains(result.err, "hint: "));
-  }
-  BOOST_TEST(!std::filesystem::exists(node.store()));
-  BOOST_TEST(!std::filesystem::exists(node / "missing"));
   std::filesystem::remove_all(node.kubelet() / "image_manager");
   WriteFile(node.kubelet() / "image_manager", "");
   // A kubelet that verifies nothing starts there.
