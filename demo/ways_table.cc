@@ -10,13 +10,11 @@
 #include <string>
 #include <string_view>
 
-#include "tests/support/evidence_ways.h"
-#include "tests/support/kubelet_opens.h"
+#include "tests/support/ways.h"
 
 namespace {
 
 using waybill::Mode;
-using waybill::testing::EvidenceWay;
 using waybill::testing::Way;
 
 constexpr std::string_view kRow = "  {:<62}{:<10}{:<9}{}\n";
@@ -31,7 +29,7 @@ void PrintHead(std::string_view title) {
 }
 
 // Returns whether the answers are the promised ones.
-bool PrintRow(const EvidenceWay& way) {
+bool PrintRow(const Way& way) {
   const bool under_kubelet_rules = !way.play(Mode::kKubelet).pull;
   const bool under_closed_rules = !way.play(Mode::kStrict).pull;
   fmt::print(fmt::runtime(kRow), way.story, Word(way.open_in_the_kubelet),
@@ -40,23 +38,14 @@ bool PrintRow(const EvidenceWay& way) {
          under_closed_rules == way.open_under_closed_rules;
 }
 
-bool PrintRow(const Way& way) {
-  const bool under_kubelet_rules = !way.play(Mode::kKubelet).pull;
-  const bool under_closed_rules = !way.play(Mode::kStrict).pull;
-  fmt::print(fmt::runtime(kRow), way.story, Word(way.opens_in_the_kubelet),
-             Word(under_kubelet_rules), Word(under_closed_rules));
-  return under_kubelet_rules == way.opens_under_kubelet_rules && !under_closed_rules;
-}
-
-template <typename AnyWay>
-bool PrintTable(std::string_view title, std::span<const AnyWay> ways) {
+bool PrintTable(std::string_view title, std::span<const Way> ways) {
   PrintHead(title);
   bool as_promised = true;
-  for (const AnyWay& way : ways) {
+  for (const Way& way : ways) {
     try {
       as_promised = PrintRow(way) && as_promised;
     } catch (const std::exception& e) {
-      fmt::print(stderr, "error: {}: {}\n", way.name, e.what());
+      fmt::print(stderr, "error: {}: {}\n", way.story, e.what());
       as_promised = false;
     }
   }

@@ -4,67 +4,15 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "store/base/words.h"
-#include "tests/support/evidence_ways.h"
-#include "tests/support/kubelet_opens.h"
 #include "tests/support/metrics.h"
 #include "tests/support/rows.h"
 
 namespace waybill::testing {
-
-// Each way in which the kubelet opens a private image. Under its rules waybill opens it too, unless
-// that takes a loss, which waybill notices. Under the closed rules the image stays closed.
-BOOST_AUTO_TEST_SUITE(kubelet_opens)
-
-BOOST_AUTO_TEST_CASE(no_way_opens_under_the_closed_rules) {
-  BOOST_TEST(!WaysTheKubeletOpens().empty());
-  for (const Way& way : WaysTheKubeletOpens()) {
-    BOOST_TEST_CONTEXT(way.name) {
-      const Decision kubelet = way.play(Mode::kKubelet);
-      BOOST_TEST_INFO("kubelet rules: " << ReasonText(kubelet.reason));
-      BOOST_TEST(kubelet.pull != way.opens_under_kubelet_rules);
-      const Decision closed = way.play(Mode::kStrict);
-      BOOST_TEST_INFO("closed rules: " << ReasonText(closed.reason));
-      BOOST_TEST(closed.pull);
-    }
-  }
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-// The histories of the demonstration's second and third table, under both sets of rules.
-BOOST_AUTO_TEST_SUITE(evidence_ways)
-
-namespace {
-
-void Play(std::span<const EvidenceWay> ways) {
-  std::set<std::string_view> names;
-  for (const EvidenceWay& way : ways) {
-    BOOST_TEST_CONTEXT(way.name) {
-      BOOST_TEST(names.insert(way.name).second);
-      const Decision kubelet = way.play(Mode::kKubelet);
-      BOOST_TEST_INFO("kubelet rules: " << ReasonText(kubelet.reason));
-      BOOST_TEST(kubelet.pull != way.open_under_kubelet_rules);
-      const Decision closed = way.play(Mode::kStrict);
-      BOOST_TEST_INFO("closed rules: " << ReasonText(closed.reason));
-      BOOST_TEST(closed.pull != way.open_under_closed_rules);
-    }
-  }
-  BOOST_TEST(!names.empty());
-}
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(no_way_opens_a_private_image) { Play(WaysToAPrivateImage()); }
-
-BOOST_AUTO_TEST_CASE(no_tenant_shuts_a_preloaded_image) { Play(WaysToAPreloadedImage()); }
-
-BOOST_AUTO_TEST_SUITE_END()
 
 // The store changes while a pod's credentials are fetched.
 BOOST_AUTO_TEST_SUITE(first_look)
