@@ -8,23 +8,15 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "migrations/kubelet_files/kubelet_records.h"
 #include "migrations/kubelet_files/userns_file.h"
-#include "runtime/files/documents.h"
-#include "store/base/base64.h"
 #include "store/base/options.h"
 #include "store/base/quote.h"
-#include "store/base/timestamp.h"
 #include "tests/support/child_process.h"
-#include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/mutation.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"
@@ -38,8 +30,6 @@ BOOST_AUTO_TEST_SUITE(kubelet_format)
 namespace {
 
 using namespace std::string_literals;
-// Keeps the order of the keys, so that a dump is the file that Go wrote.
-using Json = nlohmann::ordered_json;
 
 std::string PulledFile(const std::string& fields) {
   return R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1")" + fields +
@@ -120,55 +110,6 @@ BOOST_AUTO_TEST_CASE(bounds_are_errors) {
   BOOST_TEST(secrets(kMaxCredentialsPerName + 1) == "limitExceeded");
 
   BOOST_TEST(code(std::string(kMaxRecordFileBytes, ' ')) == "limitExceeded");
-}
-
-namespace {
-
-std::string FileOf(const Json& line) {
-  if (line.contains("file")) return line["file"];
-  internal::WipedString bytes;
-  if (line.contains("fileBase64")) {
-    BOOST_REQUIRE(internal::DecodeBase64(line["fileBase64"].get<std::string>(),
-                                         internal::Base64Padding::kRequired, bytes));
-  }
-  return bytes.text;
-}
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(damaged_documents_never_crash) {
-  std::vector<std::string> documents = {
-      R"({"images":[{"id":"sha256:1","repoTags":["a:1"],"repoDigests":null,"size":"1"}]})",
-      R"({"auths":{"r":{"auth":"dXNlcjpwYXNz"},"s":{"username":"u","password":"p"}}})",
-      R"({"kind":"Secret","type":"kubernetes.io/dockercfg","data":{".dockercfg":"e30="}})",
-      R"({"kind":"ImagePreloadedRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
-      R"("imageRef":"x","observedImages":{"a":{}}})",
-      "2026-01-02T03:04:05.678+02:00",
-  };
-  std::ifstream lines(std::filesystem::path(WAYBILL_FIXTURES) / "records.jsonl");
-  for (std::string text; std::getline(lines, text);) {
-    documents.push_back(FileOf(Json::parse(text)));
-  }
-
-  std::mt19937_64 random(testing::SeedOfThisRun());
-  for (int round = 0; round < 20000; ++round) {
-    const std::string text = testing::Mutate(documents[random() % documents.size()], random);
-    (void)DecodeImageList(text);
-    (void)DecodeAuthDocument(text);
-    (void)ParseTimestamp(text);
-    (void)DecodePreloadedRecord(text);
-    if (const auto intent = DecodePullIntent(text)) {
-      const auto again = DecodePullIntent(EncodePullIntent(*intent));
-      BOOST_REQUIRE(again);
-      BOOST_TEST((*again == *intent));
-    }
-    if (auto record = DecodePulledRecord(text)) {
-      const auto again = DecodePulledRecord(EncodePulledRecord(*record));
-      BOOST_REQUIRE(again);
-      if (record->last_updated) record->last_updated->nanoseconds = 0;
-      BOOST_TEST((*again == *record));
-    }
-  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

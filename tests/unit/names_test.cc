@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -141,6 +140,7 @@ BOOST_AUTO_TEST_CASE(both_scans_give_the_same_answer) {
       image[draw.Below(image.size())] = static_cast<char>(draw.Below(256));
     }
     CheckBothScans(image);
+    if (draw.OneIn(10)) CheckProperties(image);
     sound += PartsOfImage(image).has_value() ? 1 : 0;
   }
   BOOST_TEST(sound > 20'000U);
@@ -204,36 +204,6 @@ BOOST_AUTO_TEST_CASE(bounds_are_exact) {
       }
     }
     BOOST_TEST(PartsOfImage(image).has_value());
-  }
-}
-
-BOOST_AUTO_TEST_CASE(any_bytes_are_safe) {
-  const unsigned seed = static_cast<unsigned>(testing::SeedOfThisRun());
-  BOOST_TEST_MESSAGE("seed " << seed);
-  std::mt19937 random(seed);
-  const auto below = [&](std::size_t n) { return random() % n; };
-  constexpr char kBytes[] = "ab0zA9F.-_:/@[]\0\n\x80\xff ";
-  const std::string alphabet(kBytes, sizeof(kBytes) - 1);
-  BOOST_TEST_CONTEXT("seed " << seed) {
-    for (int i = 0; i < 20000; ++i) {
-      std::string image(below(24), '\0');
-      for (char& c : image) c = alphabet[below(alphabet.size())];
-      if (below(4) == 0) image += "@" + Digest("sha256", 64);
-      CheckProperties(image);
-    }
-    const std::vector<std::string> images = FixtureImages();
-    for (int i = 0; i < 20000; ++i) {
-      std::string image = images[below(images.size())];
-      for (std::size_t edits = 1 + below(3); edits != 0; --edits) {
-        const std::size_t at = below(image.size() + 1);
-        if (below(2) == 0 || at == image.size()) {
-          image.insert(at, 1, alphabet[below(alphabet.size())]);
-        } else {
-          image.erase(at, 1);
-        }
-      }
-      CheckProperties(image);
-    }
   }
 }
 

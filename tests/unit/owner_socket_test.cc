@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,7 +19,6 @@
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
-#include "tests/support/mutation.h"
 #include "tests/support/varlink_client.h"
 
 namespace waybill::testing {
@@ -204,27 +202,6 @@ BOOST_FIXTURE_TEST_CASE(bytes_that_are_no_request, Serving) {
   }
   BOOST_TEST(client.Ask(Echo("{}")) == R"({"parameters":{}})");
   BOOST_TEST(door.calls == 1U);
-}
-
-// WAYBILL_MUTATIONS: how many. All are answered, on few connections.
-BOOST_FIXTURE_TEST_CASE(requests_that_were_changed, Serving) {
-  std::mt19937_64 random(SeedOfThisRun());
-  const std::vector<std::string> requests = {
-      Echo(R"({"image":"a:1","secrets":[{"n":1}]})"), Echo("{}", R"(,"more":true)"),
-      R"({"method":"org.varlink.service.GetInfo","parameters":{}})",
-      R"({"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"a"}})",
-      R"({"method":"dev.waybill.Refuse","upgrade":true})"};
-  VarlinkClient client(directory());
-  for (std::uint64_t i = NumberFromEnv("WAYBILL_MUTATIONS", 20'000); i > 0; --i) {
-    std::string request = Mutate(requests[random() % requests.size()], random);
-    std::replace(request.begin(), request.end(), '\0', ' ');
-    const auto read = internal::ReadRequest(request);
-    if (read && read->oneway) continue;
-    const std::string reply = client.Ask(request);
-    BOOST_TEST_REQUIRE(!reply.empty(), request);
-    BOOST_TEST_REQUIRE(internal::ReadReply(reply).has_value(), reply);
-  }
-  ExpectWorks();
 }
 
 // --- Bounds

@@ -391,6 +391,8 @@ BOOST_FIXTURE_TEST_CASE(requests_that_were_changed_open_nothing, Served) {
   const std::uint64_t commit = Must(store->Call(GetStatus())).commit;
   const MustPull question{.image = kA, .image_ref = kRefA, .secrets = {kSecretB}};
   const std::vector<std::string> requests = {
+      R"({"method":"org.varlink.service.GetInfo","parameters":{},"more":true})",
+      R"({"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"a"}})",
       RequestOf(EnsureImage{.question = question}),
       RequestOf(Explain{.image_ref = kRefA, .secrets = {{kSecretB}}}),
       RequestOf(ListImages{.image_ref = kRefA, .hashes = true}),
