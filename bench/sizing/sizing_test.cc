@@ -10,8 +10,6 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,33 +23,10 @@
 #include "bindings/cli/sizing_model.h"
 #include "sizing/shape_fit.h"
 #include "store/base/trace.h"
+#include "tests/support/memory_dir.h"
 
 namespace waybill::bench {
 namespace {
-
-namespace fs = std::filesystem;
-
-// In memory where that is possible.
-class Directory {
- public:
-  Directory() {
-    const fs::path memory = "/dev/shm";
-    const bool usable = access(memory.c_str(), W_OK) == 0;
-    std::string name = ((usable ? memory : fs::temp_directory_path()) / "sizing-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    path_ = name;
-  }
-  ~Directory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // Few images, and tenants that come and go all day with one credential: entries of 100 Secrets and
 // more, collections, restarts.
@@ -92,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_trace_depends_on_its_seed_alone) {
 // Every decision, and at the end every record to the byte, against an implementation of its own.
 BOOST_AUTO_TEST_CASE(under_kubelet_rules_both_sides_answer_and_hold_the_same) {
   for (const std::size_t cache : {5, 500}) {
-    const Directory directory;
+    const testing::MemoryDir directory;
     ReplayOptions options{.directory = directory.path(), .seed = cache, .days = 1};
     options.rules = Mode::kKubelet;
     options.keeps_records = true;
@@ -116,7 +91,7 @@ BOOST_AUTO_TEST_CASE(under_kubelet_rules_both_sides_answer_and_hold_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(closed_rules_give_the_answers_of_the_trace) {
-  const Directory directory;
+  const testing::MemoryDir directory;
   ReplayOptions options{.directory = directory.path(), .seed = 3, .days = 1};
   const ReplayResult result = Replay(RestlessNode(), options);
   BOOST_TEST(result.differences == 0, result.first_difference);
@@ -142,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_cache_forgets_what_was_not_used_and_then_knows_no_absence
 }
 
 BOOST_AUTO_TEST_CASE(flushes_and_bytes_are_counted) {
-  const Directory directory;
+  const testing::MemoryDir directory;
   const int plain = open((directory.path() / "a").c_str(), O_CREAT | O_RDWR, 0600);
   const int synced = open((directory.path() / "b").c_str(), O_CREAT | O_RDWR | O_DSYNC, 0600);
   BOOST_TEST_REQUIRE(plain >= 0);
@@ -173,7 +148,7 @@ BOOST_AUTO_TEST_CASE(flushes_and_bytes_are_counted) {
 }
 
 BOOST_AUTO_TEST_CASE(the_recorded_model_tells_the_size_of_records) {
-  const Directory directory;
+  const testing::MemoryDir directory;
   const cli::SizingModel& model = cli::RecordedModel();
   const double empty = MeasureStore(directory.path(), 0, 0).bytes;
   CheckNear(empty, model.empty_bytes, "an empty store");
@@ -186,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_recorded_model_tells_the_size_of_records) {
 
 // The opening can't know whether the commit's pages reached the disk, and writes all pages again.
 BOOST_AUTO_TEST_CASE(what_recovers_was_killed_within_a_commit) {
-  const Directory directory;
+  const testing::MemoryDir directory;
   NodeState node({});
   StoreSide side(directory.path() / "store", Mode::kStrict, node);
   for (std::uint32_t i = 0; i < 100; ++i) {
@@ -207,7 +182,7 @@ BOOST_AUTO_TEST_CASE(what_recovers_was_killed_within_a_commit) {
 }
 
 BOOST_AUTO_TEST_CASE(the_recorded_model_tells_what_a_node_writes) {
-  const Directory directory;
+  const testing::MemoryDir directory;
   const cli::NodeShape& shape = *cli::FindPreset("edge");
   const cli::PresetFigures* recorded = cli::FindFigures(cli::RecordedModel(), shape.name);
   BOOST_TEST_REQUIRE(recorded != nullptr);
@@ -303,7 +278,7 @@ BOOST_AUTO_TEST_CASE(the_shape_of_a_node_is_found_again_in_its_trace) {
 
 // The trace that an owner really writes of a simulated node, beside the one that is made of it.
 BOOST_AUTO_TEST_CASE(an_owners_trace_tells_what_happened) {
-  const Directory directory;
+  const testing::MemoryDir directory;
   ReplayOptions options{.directory = directory.path(), .seed = 1, .days = 1};
   options.trace = directory.path() / "node.trace";
   const cli::NodeShape& shape = *cli::FindPreset("default");

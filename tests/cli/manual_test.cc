@@ -19,23 +19,11 @@ BOOST_AUTO_TEST_SUITE(manual)
 
 namespace {
 
-CommandResult Waybill(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), WAYBILL_CLI);
-  return RunCommand(arguments);
-}
-
 CommandResult InShell(const std::string& shell, const std::string& script) {
   return RunCommand(
       {"/usr/bin/env",
        "PATH=" + std::filesystem::path(WAYBILL_CLI).parent_path().string() + ":/usr/bin:/bin",
        shell, "-c", script});
-}
-
-std::vector<std::string> LinesOf(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
 }
 
 std::vector<std::string> WordsOf(const std::string& text) {
@@ -47,7 +35,7 @@ std::vector<std::string> WordsOf(const std::string& text) {
 std::string HelpOf(const std::string& command) {
   std::vector<std::string> words = WordsOf(command);
   words.emplace_back("--help");
-  return Waybill(words).out;
+  return RunWaybill(words).out;
 }
 
 // The names under headings that `fits`.
@@ -73,7 +61,7 @@ std::vector<std::string> ActionsOf(const std::string& command) {
 std::vector<std::string> Commands() {
   std::vector<std::string> commands;
   for (const std::string& command :
-       NamesIn(Waybill({"--help"}).out, [](const std::string&) { return true; })) {
+       NamesIn(RunWaybill({"--help"}).out, [](const std::string&) { return true; })) {
     commands.push_back(command);
     for (const std::string& action : ActionsOf(command)) commands.push_back(command + " " + action);
   }
@@ -128,7 +116,7 @@ BOOST_AUTO_TEST_CASE(each_command_has_examples_with_flags_that_it_has) {
 }
 
 BOOST_AUTO_TEST_CASE(an_error_says_where_its_words_are_explained) {
-  const CommandResult page = Waybill({"man", "glossary"});
+  const CommandResult page = RunWaybill({"man", "glossary"});
   for (const char* word :
        {"distrust", "gap", "ledger", "open pull", "held pod", "quarantine", "truth", "witness"}) {
     BOOST_TEST(page.out.find(word) != std::string::npos, word);
@@ -137,7 +125,7 @@ BOOST_AUTO_TEST_CASE(an_error_says_where_its_words_are_explained) {
   const std::string file = (scratch.path() / "other").string();
   std::ofstream(file) << "not a witness";
   const CommandResult refused =
-      Waybill({"start", "--store", (scratch.path() / "store").string(), "--witness", file});
+      RunWaybill({"start", "--store", (scratch.path() / "store").string(), "--witness", file});
   BOOST_TEST(refused.exit_code == 2);
   BOOST_TEST(refused.err.find("see: waybill man glossary (") != std::string::npos, refused.err);
   BOOST_TEST(refused.err.find("witness)") != std::string::npos, refused.err);
@@ -146,7 +134,7 @@ BOOST_AUTO_TEST_CASE(an_error_says_where_its_words_are_explained) {
 BOOST_AUTO_TEST_CASE(each_command_has_a_page_that_mandoc_has_nothing_against) {
   const TempDir scratch;
   const std::string directory = scratch.path().string();
-  BOOST_TEST(Waybill({"man", "--all", directory}).exit_code == 0);
+  BOOST_TEST(RunWaybill({"man", "--all", directory}).exit_code == 0);
   std::vector<std::string> check = {"/usr/bin/mandoc", "-Tlint", "-Wwarning"};
   for (const std::string& command : Commands()) {
     std::string name = command;
@@ -193,14 +181,15 @@ BOOST_AUTO_TEST_CASE(the_configuration_file_of_the_package_is_right_with_all_tha
   WriteFile(own, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
   const std::string path = (scratch.path() / "config.toml").string();
   WriteFile(path, config);
-  const CommandResult result = Waybill({"userns", "--store", "absent", "list", "--config", path});
+  const CommandResult result =
+      RunWaybill({"userns", "--store", "absent", "list", "--config", path});
   BOOST_TEST(result.exit_code == 3, result.err);
 }
 
 BOOST_AUTO_TEST_CASE(every_flag_is_completed) {
   for (const std::string& command : Commands()) {
     const std::string line = "waybill " + command + " --";
-    const std::string offered = Waybill({"__complete", line}).out;
+    const std::string offered = RunWaybill({"__complete", line}).out;
     for (const std::string& help : LinesOf(HelpOf(command))) {
       if (!help.starts_with("  --")) continue;
       const std::string flag = help.substr(2, help.find_first_of(" ,", 2) - 2);
@@ -212,10 +201,10 @@ BOOST_AUTO_TEST_CASE(every_flag_is_completed) {
 BOOST_AUTO_TEST_CASE(bash_gets_commands_flags_values_and_what_the_store_holds) {
   const TempDir scratch;
   const std::string store = (scratch.path() / "store").string();
-  BOOST_TEST(Waybill({"start", "--store", store, "--no-witness"}).exit_code == 0);
+  BOOST_TEST(RunWaybill({"start", "--store", store, "--no-witness"}).exit_code == 0);
   for (const char* image :
        {"registry.example.com/x/foo:v1", "$(touch pwned)", "a b", "nginx:1.27"}) {
-    Waybill({"pulled", "--store", store, "--image", image, "--image-ref", image});
+    RunWaybill({"pulled", "--store", store, "--image", image, "--image-ref", image});
   }
   BOOST_TEST(InBash("waybill pre") == "preload preview\n");
   BOOST_TEST(InBash("waybill --store x pre") == "preload preview\n");
@@ -229,14 +218,14 @@ BOOST_AUTO_TEST_CASE(bash_gets_commands_flags_values_and_what_the_store_holds) {
   BOOST_TEST(InBash("waybill check --store " + store + " --image-ref ") ==
              "nginx:1.27 registry.example.com/x/foo:v1\n");
   // What a command takes: refs, with --intent the image strings of open pulls; pages.
-  Waybill({"intent", "--store", store, "--image", "busybox"});
+  RunWaybill({"intent", "--store", store, "--image", "busybox"});
   BOOST_TEST(InBash("waybill show --store " + store + " ng") == "nginx:1.27\n");
   BOOST_TEST(InBash("waybill show --store " + store + " b") == "\n");
   BOOST_TEST(InBash("waybill show --store " + store + " --intent ") == "busybox\n");
   BOOST_TEST(InBash("waybill man glo") == "glossary\n");
   BOOST_TEST(InBash("waybill man check") == "check\n");
-  BOOST_TEST(Waybill({"__complete", "waybill list --store "}).out == "directories\n");
-  BOOST_TEST(Waybill({"__complete", "waybill hash --registry x --bogus "}).exit_code == 0);
+  BOOST_TEST(RunWaybill({"__complete", "waybill list --store "}).out == "directories\n");
+  BOOST_TEST(RunWaybill({"__complete", "waybill hash --registry x --bogus "}).exit_code == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_command_with_actions_offers_them_and_each_has_its_own_flags) {
@@ -254,15 +243,15 @@ BOOST_AUTO_TEST_CASE(a_command_with_actions_offers_them_and_each_has_its_own_fla
            {"--host-users", "true", "userns", "get", "pod", "--store", "absent"},
            {"userns", "--host-users", "true", "get", "pod", "--store", "absent"},
            {"userns", "get", "--host-users=true", "pod", "--store", "absent"}}) {
-    BOOST_TEST(Waybill(call).exit_code == 3);
+    BOOST_TEST(RunWaybill(call).exit_code == 3);
   }
-  BOOST_TEST(Waybill({"help", "userns", "get"}).out == get);
-  BOOST_TEST(Waybill({"userns", "-h", "get"}).out == get);
-  const CommandResult wrong = Waybill({"userns", "got", "pod"});
+  BOOST_TEST(RunWaybill({"help", "userns", "get"}).out == get);
+  BOOST_TEST(RunWaybill({"userns", "-h", "get"}).out == get);
+  const CommandResult wrong = RunWaybill({"userns", "got", "pod"});
   BOOST_TEST(wrong.exit_code == 2);
   BOOST_TEST(wrong.err.find("the actions are get, release") != std::string::npos, wrong.err);
-  BOOST_TEST(Waybill({"man", "userns", "get"}).out == Waybill({"man", "userns-get"}).out);
-  BOOST_TEST(Waybill({"man", "userns"}).out.find(".It Xr waybill-userns-get 1") !=
+  BOOST_TEST(RunWaybill({"man", "userns", "get"}).out == RunWaybill({"man", "userns-get"}).out);
+  BOOST_TEST(RunWaybill({"man", "userns"}).out.find(".It Xr waybill-userns-get 1") !=
              std::string::npos);
 }
 

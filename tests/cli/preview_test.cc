@@ -2,6 +2,7 @@
 // transcripts/preview.txt.
 
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,18 +29,11 @@ using Json = nlohmann::json;
 using Strings = std::vector<std::string>;
 
 std::string Base64(const std::string& bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    unsigned group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      group = group << 8U;
-      if (i + j < bytes.size()) group |= static_cast<unsigned char>(bytes[i + j]);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      out += i + j <= bytes.size() ? kDigits[(group >> (18 - 6 * j)) & 63U] : '=';
-    }
-  }
+  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                  reinterpret_cast<const unsigned char*>(bytes.data()),
+                  static_cast<int>(bytes.size()));
+  out.pop_back();
   return out;
 }
 

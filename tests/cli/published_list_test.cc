@@ -19,7 +19,6 @@
 #include "store/base/timestamp.h"
 #include "store/disk/uuid.h"
 #include "tests/support/cli_store.h"
-#include "tests/support/draw.h"
 #include "tests/support/node_store.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/waybill.h"
@@ -78,10 +77,6 @@ std::string Encode(const Content& content) {
 }
 
 std::int64_t Now() { return static_cast<std::int64_t>(::time(nullptr)); }
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 
@@ -421,31 +416,6 @@ BOOST_FIXTURE_TEST_CASE(it_goes_on_with_each_new_list_and_no_owner_is_in_its_way
   BOOST_TEST((ReadFile(files / "store/data.mdb") == before));
   kill(command.pid(), SIGTERM);
   BOOST_TEST(command.Wait().exit_code == 0);
-}
-
-// Bytes at random behind a right beginning; what is taken is sorted and of its size.
-BOOST_AUTO_TEST_CASE(random_bytes_do_no_harm) {
-  Draw draw(SeedOfThisRun());
-  int taken = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    Content content{.as_of = static_cast<std::int64_t>(draw.Below(1U << 30U))};
-    for (std::uint64_t n = draw.Below(4); n > 0; --n) {
-      content.secrets.push_back(static_cast<unsigned>(draw.Below(5)));
-    }
-    for (std::uint64_t n = draw.Below(4); n > 0; --n) {
-      content.accounts.push_back(static_cast<unsigned>(draw.Below(5)));
-    }
-    if (draw.Below(4) == 0) content.says_secrets = static_cast<std::uint32_t>(draw.Below(4));
-    if (draw.Below(4) == 0) content.says_accounts = static_cast<std::uint32_t>(draw.Below(4));
-    const auto list = DecodePublishedList(Encode(content));
-    if (!list) continue;
-    ++taken;
-    BOOST_TEST_REQUIRE(!list->service_accounts.empty());
-    BOOST_TEST_REQUIRE(list->secrets.size() + list->service_accounts.size() ==
-                       content.secrets.size() + content.accounts.size());
-    BOOST_TEST_REQUIRE(std::is_sorted(list->secrets.begin(), list->secrets.end()));
-  }
-  BOOST_TEST(taken > 1000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

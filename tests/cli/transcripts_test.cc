@@ -22,17 +22,14 @@ namespace {
 
 std::string Lines(const std::string& text, const std::string& before) {
   std::string lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines += before + line + "\n";
+  for (const std::string& line : LinesOf(text)) lines += before + line + "\n";
   return lines;
 }
 
 std::string Said(const CommandResult& result, const std::filesystem::path& directory) {
   std::string said = Lines(result.out, "") + Lines(result.err, "! ");
   if (result.exit_code != 0) said += "[" + std::to_string(result.exit_code) + "]\n";
-  for (auto at = said.find(directory); at != std::string::npos; at = said.find(directory, at)) {
-    said.replace(at, directory.string().size(), "DIR");
-  }
+  said = Replaced(said, directory.string(), "DIR");
   const std::regex time(R"(20\d\d-?\d\d-?\d\dT\d\d:?\d\d:?\d\d(\.\d+)?Z(-\d+)?)");
   // What depends on the machine: since when it runs, and which boot this is.
   const std::regex token(R"(\b\d+\.\d+\.\d+\.[0-9a-f]{32}\b)");

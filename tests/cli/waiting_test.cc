@@ -22,14 +22,11 @@ namespace {
 
 using testing::CliStore;
 using testing::CommandResult;
+using testing::Contains;
 using testing::RunningCommand;
 using Strings = std::vector<std::string>;
 
 const std::string kLong = "600";
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Until it ends or waits: then it catches SIGTERM, which no command does before.
 void UntilItWaits(const RunningCommand& command) {
@@ -45,19 +42,12 @@ void UntilItWaits(const RunningCommand& command) {
   }
 }
 
-struct Owned {
-  Owned() {
-    BOOST_TEST(store.Start().exit_code == 0);
-    owner = testing::NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()})
-                .value();
-  }
+struct Owned : testing::OwnedCliStore {
   Strings Arguments(const Strings& command, const std::string& wait) const {
     Strings all = {WAYBILL_CLI, command[0], "--store", store.store(), "--wait", wait};
     all.insert(all.end(), command.begin() + 1, command.end());
     return all;
   }
-  CliStore store;
-  std::unique_ptr<testing::NodeStore> owner;
 };
 
 const Strings kIntent = {"intent", "--image", "app:v1"};
@@ -140,6 +130,7 @@ BOOST_FIXTURE_TEST_CASE(each_command_that_writes_waits_and_a_signal_ends_it, Own
                             {"backup"},
                             {"migrate"},
                             {"migrate", "--dry-run"},
+                            {"check", "--image=app:v1", "--image-ref=r", "--write-back"},
                             {"restore", store / "backup.mdb"}}) {
     BOOST_TEST_CONTEXT(command[0] << (command.size() > 1 ? " " + command[1] : "")) {
       RunningCommand waits(Arguments(command, kLong));

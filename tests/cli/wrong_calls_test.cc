@@ -69,11 +69,8 @@ std::string FirstChange(const std::map<std::string, std::string>& before,
 std::string Outcome(const std::string& prelude, const std::string& call,
                     const std::filesystem::path& directory) {
   const CommandResult result = RunCommand({"/bin/bash", "-c", prelude + call});
-  std::string line = result.err.substr(0, result.err.find('\n'));
-  for (auto at = line.find(directory); at != std::string::npos; at = line.find(directory, at)) {
-    line.replace(at, directory.string().size(), "DIR");
-  }
-  return std::to_string(result.exit_code) + " " + line;
+  const std::string line = result.err.substr(0, result.err.find('\n'));
+  return std::to_string(result.exit_code) + " " + Replaced(line, directory.string(), "DIR");
 }
 
 }  // namespace

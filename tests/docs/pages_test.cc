@@ -27,7 +27,6 @@
 #include <filesystem>
 #include <iostream>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -45,13 +44,6 @@ using Lines = std::vector<std::string>;
 
 const std::filesystem::path kSource = WAYBILL_SOURCE;
 constexpr std::string_view kAny = "…";
-
-Lines LinesOf(const std::string& text) {
-  Lines lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 struct Step {
   std::string command;
@@ -159,12 +151,8 @@ class Shell {
     static const std::regex absolute(R"re((^|[\s='">(:]|unix://)(/(?:var|etc|run|mnt)/))re");
     return std::regex_replace(command, absolute, "$1" + dir_.path().string() + "$2");
   }
-  std::string There(std::string text) const {
-    const std::string here = dir_.path().string();
-    for (auto at = text.find(here); at != std::string::npos; at = text.find(here, at)) {
-      text.erase(at, here.size());
-    }
-    return text;
+  std::string There(const std::string& text) const {
+    return Replaced(text, dir_.path().string(), "");
   }
 
  private:

@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "tests/support/node_store.h"
 #include "tests/support/run_command.h"
+#include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/versions.h"
 
@@ -41,6 +45,16 @@ class CliStore {
 
  private:
   TempDir dir_;
+};
+
+// One that this process owns.
+struct OwnedCliStore {
+  OwnedCliStore() {
+    if (store.Start().exit_code != 0) throw std::runtime_error("waybill start failed");
+    owner = Must(NodeStore::Open({.directory = store.store(), .witness = Witness::Remembered()}));
+  }
+  CliStore store;
+  std::unique_ptr<NodeStore> owner;
 };
 
 }  // namespace waybill::testing
