@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
@@ -49,6 +50,36 @@ void WriteOver(const std::filesystem::path& path, const std::string& bytes) {
       ftruncate(fd, static_cast<off_t>(bytes.size())) == 0;
   if (fd >= 0) close(fd);
   if (!written) throw std::runtime_error("cannot write " + path.string());
+}
+
+bool Covers(HostIdRange range, const LivingPod& pod) {
+  return range.first <= pod.host_id && range.first + range.length >= pod.host_id + pod.length;
+}
+
+// The first fault: a pod has another mapping than it runs with, or some of its IDs could be handed
+// out. "": no fault. Writes nothing.
+std::string FaultOfRanges(const NodeStore& store, const std::vector<LivingPod>& living) {
+  const auto mappings = store.ListUserNamespaces();
+  const auto held = store.ListHeldPods();
+  const auto statistics = store.GetUserNamespaceStatistics();
+  if (!mappings || !held || !statistics) return "the ranges can't be read";
+  const bool refused = !statistics->refused_because.empty();
+  for (const LivingPod& pod : living) {
+    bool has_it = false;
+    for (const PodMapping& mapping : *mappings) {
+      if (mapping.pod_uid != pod.uid) continue;
+      has_it = mapping.host_id == pod.host_id && mapping.length == pod.length;
+      if (!has_it) return "pod " + pod.uid + " has another range";
+    }
+    const bool is_held = std::any_of(held->begin(), held->end(), [&](const QuarantinedPod& one) {
+      return std::any_of(one.ranges.begin(), one.ranges.end(),
+                         [&](HostIdRange range) { return Covers(range, pod); });
+    });
+    if (!has_it && !is_held && !refused) {
+      return "the range of pod " + pod.uid + " could be handed out again";
+    }
+  }
+  return {};
 }
 
 void AddUp(DamageVerdicts& sum, const DamageVerdicts& part) {

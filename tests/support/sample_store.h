@@ -4,14 +4,21 @@
 #ifndef WAYBILL_TESTS_SUPPORT_SAMPLE_STORE_H_
 #define WAYBILL_TESTS_SUPPORT_SAMPLE_STORE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "tests/support/living_pods.h"
 #include "tests/support/node_store.h"
 #include "waybill/values.h"
 
 namespace waybill::testing {
+
+// A pod that runs with a range of IDs.
+struct LivingPod {
+  std::string uid;
+  std::uint64_t host_id = 0;
+  std::uint64_t length = 0;
+};
 
 struct Probe {
   std::string image;
