@@ -109,30 +109,20 @@ BOOST_FIXTURE_TEST_CASE(wrong_parameters_are_refused_with_their_place, Opened) {
       {"ParseImage", R"({"image":"a"})", "a store has no call"},  // of the library
       {"ListStreams", "{}", "a store has no call"},
       {"BeginPull", "", "parameters: image: it is missing"},
-      {"BeginPull", "{}", "parameters: image: it is missing"},
-      {"BeginPull", R"({"image":7})", "parameters: image: expected a string, at byte 9"},
-      {"BeginPull", R"({"image":"a","Image":"a"})",
-       "parameters: Image: this version does not know it"},
       {"BeginPull", nested(17), "parameters: image: "},
       {"DropPulls", R"({"image":"r.example/1:v1","dryRunn":true})",
        "parameters: dryRunn: this version does not know"},
-      {"AllowImage", R"({"image":{"repoTags":[]},"reason":"why"})",
-       "parameters: image.id: it is missing"},
       {"AllowImage", R"({"image":{"id":"x","repoTags":["a",7]},"reason":"why"})",
        "parameters: image.repoTags[1]: expected a string"},
       {"Revoke", R"({"kind":"secrets"})", "parameters: kind: it has no such value"},
-      {"Revoke", R"({"kind":1})", "parameters: kind: expected a string"},
       {"PruneBefore", R"({"images":[],"before":"yesterday"})",
        "parameters: before: it has another form"},
       {"PruneBefore", R"({"images":[],"token":"7"})", "parameters: token: it has another form"},
       {"PruneBefore", R"({"images":[],"token":")" + token + R"(0"})", "parameters: token: "},
       {"ClaimUserNamespace", R"({"podUid":"p","hostUsers":false,"length":4294967296})",
        "parameters: length: the number is out of range"},
-      {"EndPull", R"({"image":"r.example/1:v1","imageRef":"x"})",
-       "parameters: outcome: it is missing"},
       {"EndPull", R"({"image":"r.example/1:v1","outcome":"pulled","credentials":{"secrets":[{}]}})",
-       "parameters: credentials.secrets[0].namespace: it is missing"},
-      {"Flush", R"({"now":true})", "parameters: now: this version does not know it"}};
+       "parameters: credentials.secrets[0].namespace: it is missing"}};
   for (const Row& row : rows) {
     BOOST_TEST_CONTEXT(row.call << " " << row.parameters) {
       const auto refused = store->CallJson(row.call, row.parameters);

@@ -395,24 +395,6 @@ struct TakenOver {
 
 }  // namespace
 
-// One directory under another spelling is the one that was taken over before.
-struct Respelled : Node {
-  NodeStoreOptions In(const std::filesystem::path& spelt) const {
-    NodeStoreOptions options = Options({});
-    options.directory = scratch() / "another";
-    options.images_on_node.reset();
-    options.kubelet_directory = spelt;
-    options.witness = Witness::At(spelt / "image_manager" / "waybill");
-    return options;
-  }
-  Respelled() {
-    std::filesystem::create_directory(kubelet);
-    Must(Must(NodeStore::Open(In(kubelet)))->Close());
-  }
-  const std::filesystem::path kubelet = scratch() / "the-kubelet";
-  const std::filesystem::path respelled = scratch() / "kubelet" / ".." / "the-kubelet";
-};
-
 BOOST_AUTO_TEST_CASE(an_exported_file_that_a_kubelet_wrote_again_is_a_gap) {
   const std::string cut_short = "registry.example.com/cut-short:v1";
   for (const bool is_written : {true, false}) {

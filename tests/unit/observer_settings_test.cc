@@ -258,30 +258,6 @@ BOOST_AUTO_TEST_CASE(an_opening_that_fails_opens_nothing) {
   BOOST_TEST(!node.Opens(kUnseen));
 }
 
-// Only what nobody goes by can choose.
-BOOST_AUTO_TEST_CASE(explain_says_what_another_policy_would_give) {
-  Node node;
-  node.Own(kAlways);
-  node.Disown();
-  const auto observer = node.Observe();
-  const Asked asked = kClosed;
-  Explain explain{.image = asked.image,
-                  .image_ref = Digest(asked.digit),
-                  .secrets = std::vector<ImagePullSecret>()};
-  const auto own = Must(observer->Call(explain));
-  BOOST_TEST(!own.what_if);
-  BOOST_TEST(own.decision.value().pull);
-  BOOST_TEST((own.explanation.steps == std::vector<std::string>{"handlerIsKnown", "notQuarantined",
-                                                                "recorded", "policyVerifies"}));
-  explain.policy = kNever.policy;
-  const auto other = Must(observer->Call(explain));
-  BOOST_TEST(other.what_if);
-  BOOST_TEST(!other.decision.value().pull);
-  BOOST_TEST(!Node::Opens(*observer, asked));
-  explain.policy = Policy{.allowlist = {"r.example/*"}};
-  ExpectError(observer->Call(explain), ErrorCode::kInvalidArgument);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

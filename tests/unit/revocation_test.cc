@@ -173,29 +173,6 @@ BOOST_FIXTURE_TEST_CASE(a_kubelet_begins_in_this_boot_and_not_later_than_now, Cl
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// How long a proof counts, where histories/time.jsonl does not reach.
-BOOST_AUTO_TEST_SUITE(ages)
-
-BOOST_AUTO_TEST_CASE(an_observer_goes_by_the_stores_limits) {
-  UnderBothRules([](ScratchStore& store) {
-    store.Stop();
-    NodeStoreOptions options = store.Options({});
-    options.max_age = std::chrono::hours(10);
-    Must(Must(NodeStore::Open(options))->Close());
-    store.Start();
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
-    store.clock().AdvanceSeconds(11 * 3600);
-    store.Stop();
-    const auto observer = Must(
-        NodeStore::Observe({.directory = store.directory(), .clock = store.clock().AsClock()}));
-    const ImageCopy copy{.image = kImage, .image_ref = kRef};
-    BOOST_TEST(DecisionOf(*observer, copy, Pod(kSecretA)).reason == Reason::kProofTooOld);
-    BOOST_TEST(Must(observer->GetRecord(copy)).credential_mapping.empty());
-  });
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
 // What the store knows of time, beside what really passed.
 BOOST_AUTO_TEST_SUITE(clocks)
 

@@ -3,7 +3,6 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <limits>
-#include <set>
 #include <string>
 
 #include "store/base/options.h"
@@ -20,12 +19,6 @@ namespace waybill::testing {
 // histories/user-namespaces.jsonl; what holds in every pool and every history, in
 // model/userns_model.
 BOOST_AUTO_TEST_SUITE(userns)
-
-namespace {
-
-constexpr std::uint32_t kLastBlock = 65535;
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(a_released_range_is_the_last_to_be_handed_out_again) {
   UsernsStore store(SmallPool(1, 8));
@@ -58,18 +51,6 @@ BOOST_FIXTURE_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where
   BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().user_namespaces.files_seen == 0U);
   store.WriteMapping("a", 9);
   BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().user_namespaces.imported == 1U);
-}
-
-BOOST_FIXTURE_TEST_CASE(so_many_pods_fit, WithUserns) {
-  std::set<std::uint32_t> blocks;
-  for (int i = 0; i < 65534; ++i) blocks.insert(store.Get("pod-" + std::to_string(i)));
-  BOOST_TEST(blocks.size() == 65534U);
-  BOOST_TEST(*blocks.begin() == 1U);
-  BOOST_TEST(*blocks.rbegin() == kLastBlock - 1);
-  ExpectError(store.Try("too-many"), ErrorCode::kLimitExceeded);
-  store.Reopen();
-  BOOST_TEST(Must(store->GetUserNamespaceStatistics()).free == 0U);
-  BOOST_TEST(blocks.contains(store.Get("pod-0")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
