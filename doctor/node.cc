@@ -184,7 +184,7 @@ class Finder {
       const auto command_line = node_.Read(place + "/cmdline");
       const bool is_number = pid.find_first_not_of("0123456789") == std::string::npos;
       if (!is_number || !command_line || command_line->empty()) continue;
-      Process process = {cri::CommandLine::Of(*command_line), pid};
+      Process process = {internal::CommandLine::Of(*command_line), pid};
       // k3s hides its arguments behind a title.
       const auto title = LinesOf(process.words[0], ' ');
       if (!title.empty()) process.name = fs::path(title.front()).filename();

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/cri/command_line.h"
 #include "runtime/cri/runtime.h"
 #include "runtime/files/pull_sources.h"
+#include "store/base/command_line.h"
 #include "store/base/json_value.h"
 #include "store/base/rooted_files.h"
 #include "waybill/result.h"
@@ -80,7 +80,7 @@ struct Kernel {
 Kernel ThisKernel();
 
 // A process of the node, not of one of its containers.
-struct Process : cri::CommandLine {
+struct Process : internal::CommandLine {
   std::string pid = {};
   std::string name = {};  // "kubelet" of /usr/bin/kubelet
   // In which it works.

@@ -11,20 +11,19 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "guard/session.h"
 #include "store/base/ascii.h"
+#include "store/base/command_line.h"
 #include "store/base/files.h"
 #include "store/base/hex.h"
 
 namespace waybill::guard {
 namespace {
 
-constexpr std::string_view kUsualRoot = "/var/lib/kubelet";
+const std::string kUsualRoot = "/var/lib/kubelet";
 // What the adapter for kubelets calls its store's directory (bindings/go/kubelet).
 constexpr std::string_view kStoreInKubelet = "waybill";
 constexpr std::size_t kMaxCommandLine = std::size_t{1} << 20;
@@ -48,30 +47,6 @@ std::optional<pid_t> Listener(const std::filesystem::path& path) {
   return std::max<pid_t>(peer.pid, 0);
 }
 
-std::vector<std::string> Words(const std::string& command_line) {
-  std::vector<std::string> words;
-  std::size_t at = 0;
-  while (at < command_line.size()) {
-    const std::size_t end = std::min(command_line.find('\0', at), command_line.size());
-    words.push_back(command_line.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
-// The directory that a kubelet's command line names.
-std::string RootOf(const std::vector<std::string>& words) {
-  std::string root(kUsualRoot);
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    std::string_view word = words[i];
-    if (!word.starts_with('-')) continue;
-    word.remove_prefix(word.starts_with("--") ? 2 : 1);
-    if (word == "root-dir" && i + 1 < words.size()) root = words[i + 1];
-    if (word.starts_with("root-dir=")) root = word.substr(word.find('=') + 1);
-  }
-  return root;
-}
-
 // The name of its folder in /proc; "": it answers, but its process is not known. nullopt: none
 // runs.
 std::optional<std::string> KubeletProcess(const std::filesystem::path& kubelet_directory,
@@ -88,28 +63,21 @@ std::optional<std::string> KubeletProcess(const std::filesystem::path& kubelet_d
     if (owner.st_uid != 0 && owner.st_uid != ::geteuid()) return false;
     auto command_line = internal::ReadWholeFile(proc / pid / "cmdline", kMaxCommandLine);
     if (!command_line) return false;
-    const auto words = Words(*command_line);
-    if (words.empty() || std::filesystem::path(words[0]).filename() != "kubelet") return false;
+    const auto line = internal::CommandLine::Of(*command_line);
+    if (line.words.empty() || std::filesystem::path(line.words[0]).filename() != "kubelet") {
+      return false;
+    }
+    const std::string root = line.Flag("root-dir");
     std::error_code ignored;
-    return std::filesystem::equivalent(RootOf(words), kubelet_directory, ignored);
+    return std::filesystem::equivalent(root.empty() ? kUsualRoot : root, kubelet_directory,
+                                       ignored);
   });
   return at == processes->end() ? std::nullopt : std::optional(*at);
 }
 
-// When the process began, in ticks since the boot. nullopt: it is gone, or has ended.
 std::optional<std::int64_t> TicksAtStart(const std::filesystem::path& stat) {
   const auto text = internal::ReadWholeFile(stat, kMaxStat);
-  if (!text) return std::nullopt;
-  // proc(5): the name, in parentheses, may hold anything; field 22, starttime, is the 20th after
-  // it.
-  std::istringstream fields(text->substr(std::min(text->rfind(')'), text->size() - 1) + 1));
-  std::string state;
-  std::string skipped;
-  fields >> state;
-  if (state == "Z" || state == "X") return std::nullopt;
-  for (int i = 0; i < 18; ++i) fields >> skipped;
-  std::int64_t ticks = 0;
-  return fields >> ticks && ticks >= 0 ? std::optional(ticks) : std::nullopt;
+  return text ? internal::StartOf(*text) : std::nullopt;
 }
 
 // The socket that a kubelet makes at its start.
@@ -122,11 +90,6 @@ std::string SocketOf(const std::filesystem::path& kubelet_directory) {
 }
 
 }  // namespace
-
-bool KubeletRuns(const std::filesystem::path& kubelet_directory,
-                 const std::filesystem::path& proc) {
-  return KubeletProcess(kubelet_directory, proc).has_value();
-}
 
 std::optional<RunningKubelet> KubeletFinder::operator()() {
   const std::filesystem::path stat = proc_ / process_ / "stat";

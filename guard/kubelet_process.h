@@ -14,14 +14,11 @@
 
 namespace waybill::guard {
 
-// It answers at its pod-resources socket (since 1.13; whatever the process is called), or root has
-// a process `kubelet` whose --root-dir, or the usual one, is the directory: a kubelet that is
-// starting has no socket yet. `proc`: /proc.
-bool KubeletRuns(const std::filesystem::path& kubelet_directory,
-                 const std::filesystem::path& proc = "/proc");
-
-// The one that runs: by its process, or by the socket that it made if that process is not known.
-// nullopt: none does. As long as one lives that was found, nothing else is asked. Not thread-safe.
+// The one that runs: it answers at its pod-resources socket (since 1.13; whatever the process is
+// called), or root has a process `kubelet` whose --root-dir, or the usual one, is the directory: a
+// kubelet that is starting has no socket yet. Told by its process, or by the socket that it made if
+// that process is not known. nullopt: none runs. As long as one lives that was found, nothing else
+// is asked. `proc`: /proc. Not thread-safe.
 class KubeletFinder {
  public:
   explicit KubeletFinder(std::filesystem::path kubelet_directory,

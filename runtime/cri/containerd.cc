@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "runtime/cri/endpoint.h"
 #include "runtime/cri/message.h"
 #include "store/base/caught.h"
+#include "store/base/command_line.h"
 #include "store/base/files.h"
 #include "store/base/hex.h"
 #include "store/base/try.h"
@@ -61,20 +61,6 @@ std::int64_t BootNow() {
   timespec now = {};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return now.tv_sec * kNanoseconds + now.tv_nsec;
-}
-
-// When the process started, in clock ticks since the boot, by its /proc/PID/stat. The second field,
-// the command, may contain anything, so counting starts behind its last bracket.
-std::optional<std::int64_t> StartOf(const std::string& stat) {
-  constexpr int kStartTime = 22;
-  const std::size_t bracket = stat.rfind(") ");
-  if (bracket == stat.npos) return std::nullopt;
-  std::istringstream fields(stat.substr(bracket + 2));
-  std::string ignored;
-  for (int field = 3; field < kStartTime; ++field) fields >> ignored;
-  std::int64_t ticks = -1;
-  fields >> ticks;
-  return ticks < 0 || fields.fail() ? std::nullopt : std::optional(ticks);
 }
 
 // Calls SERVICE/List in the kubelet's namespace, for everything; it answers with one message or
@@ -206,7 +192,7 @@ Result<ServerProcess> Containerd::Process() const {
     if (*command != "containerd\n") {
       return NotKnown(path, "process " + place.substr(6) + " is not called containerd");
     }
-    const auto ticks = StartOf(*stat);
+    const auto ticks = internal::StartOf(*stat);
     const std::int64_t ticks_a_second = ::sysconf(_SC_CLK_TCK);
     if (!ticks || ticks_a_second <= 0 || *ticks / ticks_a_second > BootNow() / kNanoseconds) {
       return NotKnown(path, place + "/stat has no time of its start");

@@ -6,11 +6,11 @@
 
 #include "runtime/cri/answers.h"
 #include "runtime/cri/call.h"
-#include "runtime/cri/command_line.h"
 #include "runtime/cri/containerd.h"
 #include "runtime/cri/endpoint.h"
 #include "runtime/files/pull_sources.h"
 #include "store/base/caught.h"
+#include "store/base/command_line.h"
 #include "store/base/files.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
@@ -110,7 +110,7 @@ Result<RuntimeAnswers> Client::Answers() {
   if (const auto process = Containerd(options_).Process()) {
     const auto words = internal::ReadWholeFile("/proc/" + std::to_string(process->pid) + "/cmdline",
                                                kMaxPullConfigBytes);
-    answers.config = CommandLine::Of(words.value_or("")).Config();
+    answers.config = internal::CommandLine::Of(words.value_or("")).Config();
   }
   return answers;
 }

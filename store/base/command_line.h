@@ -1,13 +1,15 @@
-// The command line of a process, as /proc/PID/cmdline has it.
+// What /proc/PID says of a process: its command line, and when it began.
 
-#ifndef WAYBILL_RUNTIME_CRI_COMMAND_LINE_H_
-#define WAYBILL_RUNTIME_CRI_COMMAND_LINE_H_
+#ifndef WAYBILL_STORE_BASE_COMMAND_LINE_H_
+#define WAYBILL_STORE_BASE_COMMAND_LINE_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace waybill::cri {
+namespace waybill::internal {
 
 struct CommandLine {
   std::vector<std::string> words = {};
@@ -23,6 +25,9 @@ struct CommandLine {
   std::string Config() const { return Flag("config") + Flag("c"); }
 };
 
-}  // namespace waybill::cri
+// When a process began, in clock ticks since the boot, by its /proc/PID/stat. nullopt: it ended.
+std::optional<std::int64_t> StartOf(const std::string& stat);
 
-#endif  // WAYBILL_RUNTIME_CRI_COMMAND_LINE_H_
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_BASE_COMMAND_LINE_H_

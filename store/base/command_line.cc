@@ -1,8 +1,8 @@
-#include "runtime/cri/command_line.h"
+#include "store/base/command_line.h"
 
 #include <sstream>
 
-namespace waybill::cri {
+namespace waybill::internal {
 
 CommandLine CommandLine::Of(const std::string& text) {
   CommandLine line;
@@ -33,4 +33,21 @@ std::string CommandLine::Flag(std::string_view flag) const {
   return values.empty() ? "" : values.back();
 }
 
-}  // namespace waybill::cri
+// proc(5): the second field, in brackets, may have anything in it; the third is the state, the 22nd
+// the time.
+std::optional<std::int64_t> StartOf(const std::string& stat) {
+  constexpr int kStartTime = 22;
+  const std::size_t bracket = stat.rfind(") ");
+  if (bracket == stat.npos) return std::nullopt;
+  std::istringstream fields(stat.substr(bracket + 2));
+  std::string state;
+  std::string ignored;
+  fields >> state;
+  for (int field = 4; field < kStartTime; ++field) fields >> ignored;
+  std::int64_t ticks = -1;
+  fields >> ticks;
+  const bool is_gone = state == "Z" || state == "X";
+  return ticks < 0 || fields.fail() || is_gone ? std::nullopt : std::optional(ticks);
+}
+
+}  // namespace waybill::internal
