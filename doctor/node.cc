@@ -505,14 +505,13 @@ class Finder {
     if (!files_.IsThisMachine()) answers.root = options_.root.string();
     const auto& process = node_.runtime_process;
     if (process) answers.config = process->Config();
-    auto pulls = TRY(ReadRuntimePulls(answers));
     std::vector<std::string> known;
     const Json* const status = FieldAt(node_.json, "status");
     const Json* const addresses = status == nullptr ? nullptr : FieldAt(*status, "addresses");
     for (const Json& address : addresses == nullptr ? Json::array() : *addresses) {
       known.push_back(TextAt(address, "address"));
     }
-    AddOwnNames(std::move(known), pulls);
+    auto pulls = TRY(ReadRuntimePulls(answers, std::move(known)));
     if (!process && process.error().code == ErrorCode::kConflict) {
       pulls.problems.push_back(process.error().message);
     }

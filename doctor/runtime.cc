@@ -230,12 +230,12 @@ Result<void> CredentialsMirrorsCheck(const Node& node, Report& report) {
   for (const std::string& name : names) {
     if (++looked > kMaxNames) break;
     for (const std::string& image : {name, name + kAnyDigest}) {
-      const auto found = TRY(PullSourcesInDetailOf(pulls, image, ""));
+      const auto found = TRY(PullSourcesOf(pulls, image, ""));
       registries.insert(found.sources.registry);
       SayWhoServes(found, report);
     }
   }
-  const auto short_name = TRY(PullSourcesOf(pulls, kShortName, ""));
+  const auto short_name = TRY(PullSourcesOf(pulls, kShortName, "")).sources;
   for (const PullSource& other : short_name.others) {
     if (other.where.find("short names") == std::string::npos) continue;
     report.Warn("short names are looked for at " + other.host +

@@ -42,9 +42,10 @@ VerifiedBy WhoChecks::Of(const std::string& image_name) const {
   for (const std::string& image : {image_name, image_name + std::string(kAnyDigest)}) {
     const auto sources = PullSourcesOf(*pulls, image, "");
     if (!sources) return VerifiedBy::kUnknown;
-    if (sources->checker == VerifiedBy::kRegistry) continue;
-    if (sources->checker != VerifiedBy::kMirror) return sources->checker;
-    checker = sources->checker;
+    const VerifiedBy its = sources->sources.checker;
+    if (its == VerifiedBy::kRegistry) continue;
+    if (its != VerifiedBy::kMirror) return its;
+    checker = its;
   }
   // It may have been pulled for a handler whose guest pulls.
   return pulls->guest_pullers.empty() ? checker : VerifiedBy::kUnknown;

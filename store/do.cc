@@ -160,7 +160,7 @@ Result<Restore::Answer> Do(const Restore& call, const Progress&) {
 
 Result<WhoChecks::Answer> Do(const WhoChecks& call, const Progress&) {
   const RuntimePulls pulls = TRY(ReadRuntimePulls(call.runtime));
-  return PullSourcesOf(pulls, call.image, call.runtime_handler);
+  return TRY(PullSourcesOf(pulls, call.image, call.runtime_handler)).sources;
 }
 
 Result<ChooseManifest::Answer> Do(const ChooseManifest& call, const Progress&) {

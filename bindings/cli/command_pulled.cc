@@ -161,7 +161,7 @@ class PulledCall final : public Call {
     const auto pulls = listed_.cri().Pulls();
     if (!pulls) return VerifiedBy::kUnknown;
     const auto sources = PullSourcesOf(*pulls, flags_.image, flags_.runtime.handler());
-    return sources ? sources->checker : VerifiedBy::kUnknown;
+    return sources ? sources->sources.checker : VerifiedBy::kUnknown;
   }
 
   std::optional<ImagePullCredentials> Credentials(bool given) const {

@@ -474,7 +474,7 @@ type PullSource struct {
 	Insecure        bool   `json:"insecure"` // plain HTTP, or its certificate is not verified
 	Open            bool   `json:"open"`     // said to ask no pod for its credentials
 	OpenBecause     string `json:"openBecause"`
-	Where           string `json:"where"` // "/etc/containerd/certs.d/_default/hosts.toml, line 3"
+	Where           string `json:"where"` // "/etc/containerd/certs.d/_default/hosts.toml"
 }
 
 type StreamFinding struct {

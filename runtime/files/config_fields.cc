@@ -1,17 +1,16 @@
 #include "runtime/files/config_fields.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <utility>
 
 #include "store/base/ascii.h"
-#include "store/base/json_value.h"
+#include "store/base/toml_document.h"
+#include "store/base/try.h"
 
 namespace waybill::internal {
 namespace {
 
-// default_runtime_name is defaultRuntimeName in JSON.
-std::string NameInJson(std::string_view name) {
+// default_runtime_name is defaultRuntimeName in an answer.
+std::string NameInAnswer(std::string_view name) {
   std::string camel;
   for (const char c : name) {
     const bool begins_word = camel.ends_with('_');
@@ -21,100 +20,104 @@ std::string NameInJson(std::string_view name) {
   return camel;
 }
 
-toml::table TableOf(const Json& object);
-toml::array ArrayOf(const Json& list);
-
-// Adds what the value is in TOML.
-template <typename Add>
-void Convert(const Json& value, const Add& add) {
-  if (value.is_object()) {
-    add(TableOf(value));
-  } else if (value.is_array()) {
-    add(ArrayOf(value));
-  } else if (value.is_string()) {
-    add(value.get_ref<const std::string&>());
-  } else if (value.is_boolean()) {
-    add(value.get<bool>());
-  } else if (!value.is_null()) {
-    add(std::int64_t{0});
+Json Converted(const toml::node& node) {
+  if (const toml::table* const table = node.as_table()) {
+    using Item = std::pair<const toml::key*, const toml::node*>;
+    std::vector<Item> items;
+    for (const auto& [key, item] : *table) items.emplace_back(&key, &item);
+    std::ranges::stable_sort(items, {},
+                             [](const Item& item) { return item.first->source().begin.line; });
+    Json object = Json::object();
+    // Its keys differ, so none is looked for.
+    auto& members = object.get_ref<Json::object_t&>();
+    for (const auto& [key, item] : items) members.emplace_back(key->str(), Converted(*item));
+    return object;
   }
-}
-
-toml::array ArrayOf(const Json& list) {
-  toml::array array;
-  for (const Json& item : list)
-    Convert(item, [&](auto value) { array.push_back(std::move(value)); });
-  return array;
-}
-
-toml::table TableOf(const Json& object) {
-  toml::table table;
-  for (const auto& [key, item] : object.items()) {
-    Convert(item, [&, &name = key](auto value) { table.insert(name, std::move(value)); });
+  if (const toml::array* const array = node.as_array()) {
+    Json list = Json::array();
+    for (const toml::node& item : *array) list.push_back(Converted(item));
+    return list;
   }
-  return table;
+  if (node.is_string()) return node.as_string()->get();
+  if (node.is_boolean()) return node.as_boolean()->get();
+  if (node.is_integer()) return node.as_integer()->get();
+  return 0.5;
 }
 
 }  // namespace
 
-void ConfigFields::Refuse(const toml::node* node, std::string_view what) const {
-  const bool has_line = !document_->is_json && node != nullptr;
-  document_->problems.push_back(has_line ? AboutLine(node->source(), what).message
-                                         : std::string(what));
-}
-
 // Go takes some letters that are not ASCII for others' capitals.
-const toml::node* ConfigFields::Node(std::string_view name) const {
+const Json* ConfigFields::Node(std::string_view name) const {
   if (table_ == nullptr) return nullptr;
-  const std::string wanted = document_->is_json ? NameInJson(name) : std::string(name);
-  const toml::node* found = nullptr;
-  for (const auto& [key, node] : *table_) {
-    const bool is_ascii = std::all_of(key.str().begin(), key.str().end(),
-                                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  const std::string wanted = document_->is_answer ? NameInAnswer(name) : std::string(name);
+  const Json* found = nullptr;
+  for (const auto& [key, node] : table_->items()) {
+    const bool is_ascii = std::ranges::all_of(key, [](char c) { return (c & 0x80) == 0; });
     // Either name counts in an answer.
-    if (key.str() == wanted || (document_->is_json && key.str() == name)) {
-      if (found != nullptr) Refuse(&node, wanted + " is there twice");
+    if (key == wanted || key == name) {
+      if (found != nullptr) Refuse(wanted + " is there twice");
       found = &node;
-    } else if (ToLower(key.str()) == ToLower(wanted)) {
-      Refuse(&node, wanted + " is written in another case");
+    } else if (ToLower(key) == ToLower(wanted)) {
+      Refuse(wanted + " is written in another case");
     } else if (!is_ascii) {
-      Refuse(&node, "a field whose name is not ASCII");
+      Refuse("a field whose name is not ASCII");
     }
   }
-  return found;
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+const Json* ConfigFields::As(std::string_view name, Json::value_t type,
+                             std::string_view what) const {
+  const Json* node = Node(name);
+  if (node == nullptr || node->type() == type) return node;
+  Refuse(std::string(name) + " is not " + std::string(what));
+  return nullptr;
 }
 
 std::string ConfigFields::Text(std::string_view name) const {
-  const auto* text = As<toml::value<std::string>>(name, "a string");
-  return text == nullptr ? std::string() : text->get();
+  const Json* text = As(name, Json::value_t::string, "a string");
+  return text == nullptr ? std::string() : text->get<std::string>();
 }
 
 bool ConfigFields::Bool(std::string_view name) const {
-  const auto* value = As<toml::value<bool>>(name, "either true or false");
-  return value != nullptr && value->get();
+  const Json* value = As(name, Json::value_t::boolean, "either true or false");
+  return value != nullptr && value->get<bool>();
 }
 
 std::vector<std::string> ConfigFields::Texts(std::string_view name) const {
   std::vector<std::string> texts;
-  const auto* array = As<toml::array>(name, "an array");
-  if (array == nullptr) return texts;
-  for (const toml::node& item : *array) {
-    if (const auto* text = item.as_string()) {
-      texts.push_back(text->get());
-    } else {
-      Refuse(&item, std::string(name) + " has what is not a string");
-    }
+  const Json* array = As(name, Json::value_t::array, "an array");
+  for (const Json& item : array == nullptr ? Json::array() : *array) {
+    if (item.is_string()) texts.push_back(item);
+    if (!item.is_string()) Refuse(std::string(name) + " has what is not a string");
   }
   return texts;
 }
 
-std::optional<std::optional<toml::table>> ConfigReader::Parse(const std::string& path) const {
+std::vector<std::pair<std::string, ConfigFields>> ConfigFields::Tables(std::string_view name,
+                                                                       Json::value_t in) const {
+  std::vector<std::pair<std::string, ConfigFields>> tables;
+  const Json* node = As(name, in, in == Json::value_t::array ? "an array" : "a table");
+  if (node == nullptr) return tables;
+  for (const auto& [key, item] : node->items()) {
+    if (item.is_object()) tables.emplace_back(key, ConfigFields(&item, *document_));
+    if (item.is_object() || item.is_null()) continue;
+    const bool is_in_array = in == Json::value_t::array;
+    Refuse(is_in_array ? std::string(name) + " has what is not a table" : key + " is not a table");
+  }
+  return tables;
+}
+
+bool ConfigReader::ReadToml(const std::string& path,
+                            const std::function<void(const ConfigFields&)>& read) const {
   const auto text = files_.Read(path);
-  if (!text && text.error().code == ErrorCode::kNotFound) return std::nullopt;
-  auto table = text ? internal::ReadToml(*text, kMaxPullConfigBytes) : text.error();
-  if (table) return std::optional(*std::move(table));
-  Problem(path + ": " + table.error().message);
-  return std::optional<toml::table>();
+  if (!text && text.error().code == ErrorCode::kNotFound) return false;
+  const auto json = text ? JsonOfToml(*text) : text.error();
+  ConfigFields::Document document;
+  if (json) read(ConfigFields(&*json, document));
+  if (!json) document.problems.push_back(json.error().message);
+  for (const std::string& problem : document.problems) Problem(path + ": " + problem);
+  return true;
 }
 
 std::vector<std::string> ConfigReader::List(const std::string& folder) const {
@@ -136,16 +139,16 @@ std::vector<std::string> ConfigReader::FilesIn(const std::string& folder) const 
 }
 
 bool ShowsCredentials(const ConfigFields& headers) {
-  return headers.is_there() && std::ranges::any_of(*headers.table(), [](const auto& header) {
-           const std::string name = ToLower(header.first.str());
-           return name == "authorization" || name == "cookie";
-         });
+  const Json none = Json::object();
+  for (const auto& [key, value] : (headers.table() == nullptr ? none : *headers.table()).items()) {
+    const std::string name = ToLower(key);
+    if (name == "authorization" || name == "cookie") return true;
+  }
+  return false;
 }
 
-std::optional<toml::table> TomlOf(std::string_view json) {
-  const Json object = ParseJson(json);
-  if (!object.is_object()) return std::nullopt;
-  return TableOf(object);
+Result<Json> JsonOfToml(std::string_view toml) {
+  return Converted(TRY(ReadToml(toml, kMaxPullConfigBytes)));
 }
 
 }  // namespace waybill::internal

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "runtime/files/config_fields.h"
@@ -98,8 +100,8 @@ class Reader {
     pulls_.root = answers.root;
   }
 
-  RuntimePulls Run() {
-    pulls_.own_names = internal::NamesOfThisNode(config_.files());
+  RuntimePulls Run(std::vector<std::string> own_names) {
+    pulls_.own_names = internal::NamesOfThisNode(config_.files(), std::move(own_names));
     pulls_.runtime = WhichRuntime();
     if (pulls_.runtime == PullRuntime::kContainerd) ReadContainerd();
     if (pulls_.runtime == PullRuntime::kCriO) ReadCriO();
@@ -109,8 +111,8 @@ class Reader {
  private:
   void Problem(std::string what) const { config_.Problem(std::move(what)); }
   // One that is named and missing is a problem.
-  template <typename Do>
-  void ReadToml(const std::string& path, bool is_named, const Do& read) {
+  void ReadToml(const std::string& path, bool is_named,
+                const std::function<void(const ConfigFields&)>& read) {
     const bool is_there = config_.ReadToml(path, read);
     if (is_there) pulls_.files.push_back(path);
     if (!is_there && is_named) Problem(path + " is not there");
@@ -139,13 +141,14 @@ class Reader {
   void ReadContainerd() {
     bool registry_known = false;  // by its answer; containerd from 2.0 on leaves registries out
     if (!answers_.status.empty()) {
-      const auto root = internal::TomlOf(answers_.status);
-      if (!root) Problem("the runtime's status is not JSON");
-      ConfigFields::Document document = {.is_json = true};
-      const auto config = ConfigFields(root ? &*root : nullptr, document).Table("config");
+      const internal::Json root = internal::ParseJson(answers_.status);
+      if (!root.is_object()) Problem("the runtime's status is not JSON");
+      ConfigFields::Document document = {.is_answer = true};
+      const auto config =
+          ConfigFields(root.is_object() ? &root : nullptr, document).Table("config");
       pulls_.socket = SocketOf(config.Text("containerd_endpoint"));
       ReadHandlers(config.Table("containerd"));
-      registry_known = config.Table("registry").is_there();
+      registry_known = config.Node("registry") != nullptr;
       ReadRegistry(config.Table("registry"), "what containerd says of itself");
       for (const std::string& what : document.problems) Problem("the runtime's status: " + what);
     }
@@ -201,20 +204,20 @@ class Reader {
   void Import(const std::string& by, const std::string& import, std::vector<std::string>& files) {
     const auto path = (std::filesystem::path(by).parent_path() / import).lexically_normal();
     const std::string folder = path.parent_path().string();
-    std::vector<std::string> found = {path.string()};
+    std::vector<std::string> names = {path.filename().string()};
     if (import.find_first_of("*?[\\") != std::string::npos) {
       if (folder.find_first_of("*?[\\") != std::string::npos) {
         return Problem(by + " imports a pattern with folders, which is not understood");
       }
-      found.clear();
-      for (const std::string& name : config_.List(folder)) {
-        const bool matches = ::fnmatch(path.filename().c_str(), name.c_str(), 0) == 0;
-        if (matches) found.push_back(folder + "/" + name);
-      }
+      names = config_.List(folder);
+      std::erase_if(names, [&](const std::string& name) {
+        return ::fnmatch(path.filename().c_str(), name.c_str(), 0) != 0;
+      });
     }
-    std::ranges::copy_if(found, std::back_inserter(files), [&](const std::string& file) {
-      return std::ranges::count(files, file) == 0;
-    });
+    for (const std::string& name : names) {
+      const std::string file = folder + "/" + name;
+      if (std::ranges::count(files, file) == 0) files.push_back(file);
+    }
   }
 
   void ReadContainerdRoot(const ConfigFields& root, const std::string& place) {
@@ -222,19 +225,18 @@ class Reader {
     Take(SocketOf(root.Table("grpc").Text("address")), pulls_.socket);
     Take(SocketOf(plugins.Table("io.containerd.server.v1.grpc").Text("address")), pulls_.socket);
     std::int64_t version = 1;
-    if (const toml::node* node = root.Node("version")) {
-      if (!node->is_integer()) root.Refuse(node, "version is not a number");
-      version = node->value_or(std::int64_t{1});
-      if (version > kNewestVersion) root.Refuse(node, "a version that is not known");
+    if (const internal::Json* node = root.Node("version")) {
+      version = node->is_number_integer() ? node->get<std::int64_t>() : kNewestVersion + 1;
+      if (version > kNewestVersion) root.Refuse("a version that is not known");
     }
     for (std::size_t i = version >= 3 ? kOlderPlugins : 0; i < std::size(kPlugins); ++i) {
       const ConfigFields plugin = plugins.Table(kPlugins[i]);
       ReadRegistry(plugin.Table("registry"), place);
       Take(plugin.Text("snapshotter"), snapshotter_);
       for (const std::string_view name : {"runtime_platforms", "runtime_platform"}) {
-        plugin.Each(name, [&](const std::string& handler, const ConfigFields& platform) {
+        for (const auto& [handler, platform] : plugin.Tables(name)) {
           Take(platform.Text("snapshotter"), handlers_[handler].snapshotter);
-        });
+        }
       }
       ReadHandlers(plugin.Table("containerd"));
     }
@@ -243,12 +245,12 @@ class Reader {
   void ReadHandlers(const ConfigFields& containerd) {
     Take(containerd.Text("default_runtime_name"), pulls_.default_handler);
     Take(containerd.Text("snapshotter"), snapshotter_);
-    containerd.Each("runtimes", [&](const std::string& name, const ConfigFields& runtime) {
+    for (const auto& [name, runtime] : containerd.Tables("runtimes")) {
       Handler& handler = handlers_[name];
       Take(runtime.Text("runtime_type"), handler.type);
       Take(runtime.Text("snapshotter"), handler.snapshotter);
       Take(runtime.Table("options").Text("ConfigPath"), handler.kata_config);
-    });
+    }
   }
 
   void ReadRegistry(const ConfigFields& registry, const std::string& place) {
@@ -259,26 +261,25 @@ class Reader {
       }
       config_path_ = list;
       pulls_.config_path.clear();
-      for (std::size_t at = 0; at < list.size();) {
-        const std::size_t end = std::min(list.find(':', at), list.size());
-        if (end != at) pulls_.config_path.push_back(list.substr(at, end - at));
-        at = end + 1;
+      std::istringstream folders(list);
+      for (std::string folder; std::getline(folders, folder, ':');) {
+        if (!folder.empty()) pulls_.config_path.push_back(folder);
       }
     }
-    registry.Each("mirrors", [&](const std::string& name, const ConfigFields& mirror) {
-      pulls_.mirrors.push_back({name, mirror.Texts("endpoint"), mirror.Where(place)});
-    });
-    const auto has_own = [&](const std::string& host, const ConfigFields& auth) {
+    for (const auto& [name, mirror] : registry.Tables("mirrors")) {
+      pulls_.mirrors.push_back({name, mirror.Texts("endpoint"), place});
+    }
+    const auto add_own = [&](const std::string& host, const ConfigFields& auth) {
       for (const char* name : {"username", "password", "auth", "identitytoken", "cert_file"}) {
         if (auth.Text(name).empty()) continue;
-        return pulls_.own_credentials.push_back({host, auth.Where(place)});
+        return pulls_.own_credentials.push_back({host, place});
       }
     };
-    registry.Each("configs", [&](const std::string& host, const ConfigFields& config) {
-      has_own(host, config.Table("tls"));
-      has_own(host, config.Table("auth"));
-    });
-    registry.Each("auths", has_own);
+    for (const auto& [host, config] : registry.Tables("configs")) {
+      add_own(host, config.Table("tls"));
+      add_own(host, config.Table("auth"));
+    }
+    for (const auto& [host, auth] : registry.Tables("auths")) add_own(host, auth);
     if (internal::ShowsCredentials(registry.Table("headers"))) {
       pulls_.own_credentials.push_back({"*", place});
     }
@@ -326,9 +327,9 @@ class Reader {
         Take(crio.Table("image").Text("global_auth_file"), auth_file);
         Take(crio.Table("image").Text("namespaced_auth_dir"), pulls_.namespaced_auth_dir);
         // A later file replaces the whole handler.
-        crio.Table("runtime").Each("runtimes", [&](const auto& name, const ConfigFields& handler) {
+        for (const auto& [name, handler] : crio.Table("runtime").Tables("runtimes")) {
           handlers[name] = handler.Bool("runtime_pull_image");
-        });
+        }
       });
     }
     for (const auto& [name, in_guest] : handlers) {
@@ -366,8 +367,10 @@ std::optional<std::pair<unsigned, unsigned>> VersionOf(std::string_view runtime)
   return minor.ec == std::errc() ? std::optional(version) : std::nullopt;
 }
 
-Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers) {
-  return internal::Guarded([&]() -> Result<RuntimePulls> { return Reader(answers).Run(); });
+Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers,
+                                      std::vector<std::string> own_names) {
+  return internal::Guarded(
+      [&]() -> Result<RuntimePulls> { return Reader(answers).Run(std::move(own_names)); });
 }
 
 }  // namespace waybill

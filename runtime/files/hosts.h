@@ -42,8 +42,7 @@ struct Endpoint {
 std::optional<Endpoint> EndpointOf(std::string_view url, bool https);
 
 // Names and addresses of the node: those that are known, and by its files and its interfaces.
-std::vector<std::string> NamesOfThisNode(const RootedFiles& files,
-                                         std::vector<std::string> known = {});
+std::vector<std::string> NamesOfThisNode(const RootedFiles& files, std::vector<std::string> known);
 // Whether the host (with or without a port) is the machine itself: 127.0.0.0/8, 0.0.0.0, ::1, :: in
 // any form, localhost, or one of its names and addresses.
 bool IsOnThisNode(std::string_view host, const std::vector<std::string>& own_names);
@@ -57,7 +56,7 @@ struct Asked {
   bool by_tag = true;
   bool layers = true;
   std::string own = {};    // what the runtime shows it, whoever the pod is
-  std::string where = {};  // "/etc/containerd/certs.d/_default/hosts.toml, line 3"
+  std::string where = {};  // the file that says so
 };
 
 // What a folder with hosts.toml says of its registry, in the order in which they are asked.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -44,12 +43,11 @@ void AddCertificates(const internal::ConfigReader& config, const std::string& fo
 }
 
 // `url` empty: the registry itself.
-void AddHost(const std::string& url, const ConfigFields& fields, std::string where, Hosts& hosts) {
-  Asked host = {.verifies = !fields.Bool("skip_verify"), .where = std::move(where)};
-  if (const toml::node* client = fields.Node("client")) {
-    const toml::array* pairs = client->as_array();
-    if (pairs == nullptr || !pairs->empty()) host.own = "a client certificate";
-  }
+void AddHost(const std::string& url, const ConfigFields& fields, const std::string& path,
+             Hosts& hosts) {
+  Asked host = {.verifies = !fields.Bool("skip_verify"), .where = path};
+  const internal::Json* const client = fields.Node("client");
+  if (client != nullptr && *client != internal::Json::array()) host.own = "a client certificate";
   if (internal::ShowsCredentials(fields.Table("header"))) host.own = "a header with credentials";
   // k3s' containerd has it: what it pulls is another repository's.
   if (fields.Node("rewrite") != nullptr) fields.Refuse("rewrite is not understood");
@@ -77,78 +75,6 @@ void AddHost(const std::string& url, const ConfigFields& fields, std::string whe
     host.endpoint.usual_path = clean == "/v2" || (clean.empty() && !fields.Bool("override_path"));
   }
   hosts.push_back(std::move(host));
-}
-
-// --- registries.conf -----------------------------------------------------------------------------
-
-struct RegistriesConf {
-  // By prefix: the mirrors, and at last where the images are, unless that is their own place.
-  std::map<std::string, Hosts> by_prefix = {};
-  std::vector<std::string> search = {};             // unqualified-search-registries
-  std::map<std::string, std::string> aliases = {};  // an empty one is none
-};
-
-std::string ReadLocation(const ConfigFields& table, std::string_view name) {
-  std::string location = table.Text(name);
-  while (location.ends_with('/')) location.pop_back();
-  // A scheme, too, and patterns.
-  if (location.find("://") != std::string::npos || !HasOnly(location, ".-_:/@[]")) {
-    table.Refuse(std::string(name) + " is not understood");
-  }
-  return location;
-}
-
-// `location`: a host, and a path in place of the prefix.
-Asked AskedAt(const ConfigFields& table, const std::string& location, const std::string& place) {
-  const auto [host, path] = AtHost(location);
-  return {.endpoint = {.host = std::string(host), .path = std::string(path)},
-          .verifies = !table.Bool("insecure"),
-          .layers = false,
-          .where = table.Where(place)};
-}
-
-Asked ReadMirror(const ConfigFields& table, const std::string& place, bool digest_only) {
-  const std::string pulls = table.Text("pull-from-mirror");
-  Asked mirror = AskedAt(table, ReadLocation(table, "location"), place);
-  mirror.by_digest = pulls != "tag-only";
-  mirror.by_tag = pulls != "digest-only" && !digest_only;
-  if (mirror.endpoint.host.empty()) table.Refuse("a mirror without a location");
-  if (!pulls.empty() &&
-      (digest_only || (pulls != "all" && pulls != "digest-only" && pulls != "tag-only"))) {
-    table.Refuse("pull-from-mirror is not understood");
-  }
-  return mirror;
-}
-
-void ReadRegistriesConf(const ConfigFields& root, const std::string& place, RegistriesConf& conf) {
-  if (root.Node("registries") != nullptr) root.Refuse("version 1 of the format is not understood");
-  // Within a file, the first of a prefix counts; over files, the last.
-  std::map<std::string, Hosts> here;
-  root.EachIn("registry", [&](const ConfigFields& registry) {
-    const std::string location = ReadLocation(registry, "location");
-    std::string prefix = ReadLocation(registry, "prefix");
-    if (location.empty()) registry.Refuse("a registry without a location");
-    registry.Bool("blocked");
-    if (registry.Node("pull-from-mirror") != nullptr)
-      registry.Refuse("pull-from-mirror is not in a mirror");
-    const bool digest_only = registry.Bool("mirror-by-digest-only");
-    Hosts asked;
-    registry.EachIn("mirror", [&](const ConfigFields& mirror) {
-      asked.push_back(ReadMirror(mirror, place, digest_only));
-    });
-    asked.push_back(AskedAt(registry, location, place));
-    here.try_emplace(prefix.empty() ? location : std::move(prefix), std::move(asked));
-  });
-  for (auto& [prefix, mirrors] : here) conf.by_prefix[prefix] = std::move(mirrors);
-  if (root.Node("unqualified-search-registries") != nullptr) {
-    conf.search = root.Texts("unqualified-search-registries");
-  }
-  const ConfigFields aliases = root.Table("aliases");
-  if (!aliases.is_there()) return;
-  for (const auto& [name, image] : *aliases.table()) {
-    if (!image.is_string()) aliases.Refuse(&image, "an alias is not a string");
-    conf.aliases[std::string(name.str())] = image.value_or(std::string());
-  }
 }
 
 // --- Who is asked --------------------------------------------------------------------------------
@@ -300,9 +226,9 @@ class Search {
 
   // --- CRI-O ------------------------------------------------------------------------------------
 
+  // Every registries.conf counts, and every prefix that fits, for tags and for digests: rather one
+  // mirror too many.
   void AskCriO() {
-    RegistriesConf conf;
-    const std::size_t problems = sources().problems.size();
     std::vector<std::string> paths = {pulls_.registries_conf};
     for (const std::string& folder : pulls_.registries_conf_dirs) {
       for (const std::string& path : config_.FilesIn(folder)) {
@@ -311,12 +237,8 @@ class Search {
     }
     for (const std::string& path : paths) {
       if (path.empty()) continue;
-      config_.ReadToml(path,
-                       [&](const ConfigFields& root) { ReadRegistriesConf(root, path, conf); });
+      config_.ReadToml(path, [&](const ConfigFields& root) { AskRegistries(root, path); });
     }
-    if (sources().problems.size() != problems) return;
-    AskShortName(conf);
-    AskFor(full_, conf);
     Hosts shown;
     for (const std::string root : {"/etc/containers/certs.d/", "/etc/docker/certs.d/"}) {
       AddCertificates(config_, root + sources_registry(), shown);
@@ -324,38 +246,57 @@ class Search {
     AskAll(shown);
   }
 
-  // A name without a registry is another's where an alias, or the list of registries, says so.
-  void AskShortName(const RegistriesConf& conf) {
+  void AskRegistries(const ConfigFields& root, const std::string& path) {
+    if (root.Node("registries") != nullptr) root.Refuse("version 1 of it is not understood");
+    for (const auto& [index, registry] : root.Tables("registry", internal::Json::value_t::array)) {
+      for (const char* other : {"blocked", "mirror-by-digest-only"}) registry.Bool(other);
+      if (registry.Node("pull-from-mirror") != nullptr) registry.Refuse("it is not in a mirror");
+      const std::string location = LocationIn(registry, "location");
+      const bool is_named = registry.Node("prefix") != nullptr;
+      const std::string prefix = is_named ? LocationIn(registry, "prefix") : location;
+      for (const auto& [at, mirror] : registry.Tables("mirror", internal::Json::value_t::array)) {
+        AskPlace(mirror, LocationIn(mirror, "location"), prefix, path);
+      }
+      AskPlace(registry, location, prefix, path);
+    }
+    // A name without a registry is another's where an alias, or the list of registries, says so.
     const internal::NamedImage named = internal::ReadName(image_);
-    if (named.has_host) return;
-    std::vector<std::string> names;
-    for (const auto& registry : conf.search) names.push_back(registry + "/" + named.written);
-    const auto alias = conf.aliases.find(named.written);
-    if (alias != conf.aliases.end() && !alias->second.empty()) names = {alias->second};
+    std::vector<std::string> names = root.Texts("unqualified-search-registries");
+    for (std::string& name : names) name += "/" + named.written;
+    names.push_back(root.Table("aliases").Text(named.written));
     for (const std::string& name : names) {
+      if (named.has_host || name.empty()) continue;
       const auto full = NormaliseImage(name);
-      if (!full) Problem("what a short name stands for is not the name of an image");
+      if (!full) root.Refuse("what a short name stands for is not the name of an image");
       if (!full || ImageName(*full) == ImageName(full_)) continue;
       Ask({.endpoint = {.host = std::string(AtHost(*full).first), .usual_path = false},
-           .where = "what " + pulls_.registries_conf + " says of short names"});
+           .where = "what " + path + " says of short names"});
     }
   }
 
-  void AskFor(const std::string& candidate, const RegistriesConf& conf) {
-    const std::pair<const std::string, Hosts>* found = nullptr;
-    const std::string name(ImageName(candidate).value_or(candidate));
-    for (const auto& entry : conf.by_prefix) {
-      const std::string& prefix = entry.first;
-      const bool matches = name == prefix || name.starts_with(prefix + "/");
-      if (matches && (found == nullptr || prefix.size() > found->first.size())) found = &entry;
+  // A host and a path. A scheme, and a pattern, are not understood.
+  static std::string LocationIn(const ConfigFields& table, std::string_view name) {
+    std::string location = table.Text(name);
+    while (location.ends_with('/')) location.pop_back();
+    if (location.empty() || location.find("://") != location.npos ||
+        !HasOnly(location, ".-_:/@[]")) {
+      table.Refuse(std::string(name) + " is not understood");
     }
-    if (found == nullptr) return;
-    const std::string_view own_path = AtHost(candidate).second;
-    for (Asked host : found->second) {
-      Endpoint& endpoint = host.endpoint;
-      endpoint.usual_path = endpoint.path + candidate.substr(found->first.size()) == own_path;
-      Ask(host);
-    }
+    return location;
+  }
+
+  // `location` is asked in place of the prefix.
+  void AskPlace(const ConfigFields& table, const std::string& location, const std::string& prefix,
+                const std::string& where) {
+    const std::string name(ImageName(full_).value_or(full_));
+    const auto [host, path] = AtHost(location);
+    const bool insecure = table.Bool("insecure");
+    if (name != prefix && !name.starts_with(prefix + "/")) return;
+    Ask({.endpoint = {.host = std::string(host),
+                      .path = std::string(path),
+                      .usual_path = path == AtHost(prefix).second},
+         .verifies = !insecure,
+         .where = where});
   }
 
   const RuntimePulls& pulls_;
@@ -376,37 +317,21 @@ std::vector<Asked> internal::HostsIn(const ConfigReader& config, const std::stri
   bool is_empty = false;
   const bool is_said = config.ReadToml(path, [&](const ConfigFields& root) {
     is_empty = root.table()->empty();
-    std::vector<std::pair<std::string, ConfigFields>> hosts;
-    root.Each("host", [&](const std::string& url, const ConfigFields& host) {
+    for (const auto& [url, host] : root.Tables("host")) {
       if (url.empty()) host.Refuse("a host without a name");
-      hosts.emplace_back(url, host);
-    });
-    std::ranges::stable_sort(hosts, {}, [](const auto& host) { return host.second.line(); });
-    for (const auto& [url, host] : hosts) AddHost(url, host, host.Where(path), found);
-    const toml::node* server = root.Node("server");
-    const unsigned line = server == nullptr ? 1 : server->source().begin.line;
-    AddHost(root.Text("server"), root, path + ", line " + std::to_string(line), found);
+      AddHost(url, host, path, found);
+    }
+    AddHost(root.Text("server"), root, path, found);
   });
   // Without hosts.toml, or with an empty one, there may be certificates for the registry.
   if (!is_said || is_empty) AddCertificates(config, folder, found);
   return found;
 }
 
-void AddOwnNames(std::vector<std::string> names, RuntimePulls& pulls) {
-  std::ranges::copy(pulls.own_names, std::back_inserter(names));
-  pulls.own_names = internal::NamesOfThisNode(internal::RootedFiles(pulls.root), std::move(names));
-}
-
-Result<PullSourcesInDetail> PullSourcesInDetailOf(const RuntimePulls& pulls, std::string_view image,
-                                                  std::string_view runtime_handler) {
+Result<PullSourcesInDetail> PullSourcesOf(const RuntimePulls& pulls, std::string_view image,
+                                          std::string_view runtime_handler) {
   return internal::Guarded(
       [&]() -> Result<PullSourcesInDetail> { return Search(pulls, image).Run(runtime_handler); });
-}
-
-Result<PullSources> PullSourcesOf(const RuntimePulls& pulls, std::string_view image,
-                                  std::string_view runtime_handler) {
-  auto found = TRY(PullSourcesInDetailOf(pulls, image, runtime_handler));
-  return std::move(found.sources);
 }
 
 }  // namespace waybill

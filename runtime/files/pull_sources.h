@@ -5,7 +5,9 @@
 // image, and so "proves" itself. What the functions can't see: a proxy in the runtime's
 // environment, DNS, a runtime that was told of other files on its command line, or that has not yet
 // read what changed since. Any bytes in the files are safe. What is not understood is a problem,
-// and the checker unknown: a pattern with *. in registries.conf, and version 1 of that, say.
+// and the checker unknown: a pattern with *. in registries.conf, and version 1 of that, say. Of
+// registries.conf each prefix that fits counts, in any file, for tags and for digests: rather one
+// mirror too many.
 //
 //   containerd's config.toml            version 4 has its socket in server.v1.grpc
 //     [grpc] address                    in version 2, all is in plugins."io.containerd.grpc.v1.cri"
@@ -82,21 +84,16 @@ std::optional<std::pair<unsigned, unsigned>> VersionOf(std::string_view runtime)
 // Reads the runtime's configuration: from its own answers, and from files where these say less
 // (containerd from 2.0 on leaves out registries). An answer or a file that can't be understood is
 // one of `problems`. At most kMaxPullConfigBytes a file, and kMaxPullConfigFiles files. kInternal
-// alone. Any thread may call this and PullSourcesOf at any time.
-Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers);
-
-// Adds names and addresses of this node that a caller knows, and what /etc/hosts says of them.
-void AddOwnNames(std::vector<std::string> names, RuntimePulls& pulls);
+// alone. Any thread may call this and PullSourcesOf at any time. `own_names`: names and addresses
+// of this node that are known.
+Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers,
+                                      std::vector<std::string> own_names = {});
 
 // Which hosts may serve a pull of `image`, as a pod writes it, for a runtime handler (empty: the
-// default). The registry's own names are not others: docker.io is index.docker.io and
-// registry-1.docker.io, and a port that is the usual one may be named. Unknown, never registry:
-// where anything of the configuration can't be read, where the registry is shown the node's own
-// credentials, and for an image that does not parse.
-Result<PullSources> PullSourcesOf(const RuntimePulls& pulls, std::string_view image,
-                                  std::string_view runtime_handler);
-
-// Also what only the doctor says.
+// default), and what the doctor alone says. The registry's own names are not others: docker.io is
+// index.docker.io and registry-1.docker.io, and a port that is the usual one may be named. Unknown,
+// never registry: where anything of the configuration can't be read, where the registry is shown
+// the node's own credentials, and for an image that does not parse.
 struct PullSourcesInDetail {
   PullSources sources = {};
   std::vector<std::string> urls = {};     // of the others: "http://10.0.0.1:5000"
@@ -104,8 +101,8 @@ struct PullSourcesInDetail {
   // Those of `sources`, but that the registry is shown credentials of the node's.
   std::vector<std::string> problems = {};
 };
-Result<PullSourcesInDetail> PullSourcesInDetailOf(const RuntimePulls& pulls, std::string_view image,
-                                                  std::string_view runtime_handler);
+Result<PullSourcesInDetail> PullSourcesOf(const RuntimePulls& pulls, std::string_view image,
+                                          std::string_view runtime_handler);
 
 }  // namespace waybill
 

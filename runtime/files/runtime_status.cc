@@ -29,7 +29,6 @@
 #include "store/base/described.h"
 #include "store/base/platform.h"
 #include "store/base/quote.h"
-#include "store/base/toml_document.h"
 #include "store/base/try.h"
 #include "store/runtimes/runtime_handlers.h"
 #include "waybill/limits.h"
@@ -39,6 +38,7 @@ namespace waybill {
 namespace {
 
 using internal::ConfigFields;
+using internal::Json;
 
 constexpr std::string_view kRuntimePlugins[] = {"io.containerd.grpc.v1.cri",
                                                 "io.containerd.cri.v1.runtime"};
@@ -76,27 +76,25 @@ Platform GuestPlatformOf(const ConfigFields& fields) {
                                 &platform.variant};
   constexpr std::string_view kTexts[] = {"architecture", "os", "osversion", "variant"};
   constexpr std::string_view kList = "osfeatures";
-  const auto take = [&](const toml::node& node, const std::string& name, std::string& into) {
-    const auto* const text = node.as_string();
-    if (text == nullptr) return fields.Refuse(&node, name + " is not a string");
-    into = text->get();
+  const auto take = [&](const Json& node, const std::string& name, std::string& into) {
+    if (!node.is_string()) return fields.Refuse(name + " is not a string");
+    into = node;
   };
   std::vector<std::string> seen;
-  for (const auto& [key, node] : *fields.table()) {
-    const std::string name(key.str());
+  for (const auto& [name, node] : fields.table()->items()) {
     std::string letters = internal::ToLower(name);
     std::erase_if(letters, [](char c) { return c == '.' || c == '_'; });
     const auto* const found = std::ranges::find(kTexts, letters);
     const bool is_list = letters == kList;
-    if (!is_list && found == std::end(kTexts)) continue;
-    if (std::ranges::count(seen, letters) != 0) fields.Refuse(&node, name + " is there twice");
+    if (node.is_null() || (!is_list && found == std::end(kTexts))) continue;
+    if (std::ranges::count(seen, letters) != 0) fields.Refuse(name + " is there twice");
     seen.push_back(letters);
     if (!is_list) {
       take(node, name, *texts[found - std::begin(kTexts)]);
-    } else if (const toml::array* const features = node.as_array()) {
-      for (const toml::node& one : *features) take(one, name, platform.os_features.emplace_back());
+    } else if (node.is_array()) {
+      for (const Json& one : node) take(one, name, platform.os_features.emplace_back());
     } else {
-      fields.Refuse(&node, name + " is not an array");
+      fields.Refuse(name + " is not an array");
     }
   }
   const bool is_complete = !platform.os.empty() && !platform.architecture.empty();
@@ -164,24 +162,23 @@ class ByConfiguration {
       if (other == handlers_.end()) {
         MarkDefault(handlers_, name);
       } else {
-        Contradicts(containerd, "default_runtime_name",
-                    "the default handler is " + name + " here, and " + other->name);
+        Contradicts(containerd, "the default handler is " + name + " here, and " + other->name);
       }
     }
-    containerd.Each("runtimes", [&](const std::string& name, const ConfigFields& runtime) {
-      if (!IsServed(name)) return;
+    for (const auto& [name, runtime] : containerd.Tables("runtimes")) {
+      if (!IsServed(name)) continue;
       const ConfigFields guest = runtime.Table("guest_platform");
-      if (guest.is_there()) SetGuest(name, GuestPlatformOf(guest), runtime, "guest_platform");
-    });
+      if (guest.table() != nullptr) SetGuest(name, GuestPlatformOf(guest), runtime);
+    }
   }
   // The table of the plugin for images.
   void TakePlatforms(const ConfigFields& images) {
-    images.Each("runtime_platforms", [&](const std::string& name, const ConfigFields& runtime) {
-      if (!IsServed(name)) return;
+    for (const auto& [name, runtime] : images.Tables("runtime_platforms")) {
+      if (!IsServed(name)) continue;
       const auto guest = ReadSpecifier(runtime.Text("platform"));
-      if (!guest) return runtime.Refuse(runtime.Node("platform"), guest.error().message);
-      SetGuest(name, *guest, runtime, "platform");
-    });
+      if (!guest) runtime.Refuse(guest.error().message);
+      if (guest) SetGuest(name, *guest, runtime);
+    }
   }
   // What is wrong with what was taken.
   Result<void> End(const ConfigFields::Document& document) const {
@@ -197,21 +194,19 @@ class ByConfiguration {
     return !name.empty() && std::ranges::count(handlers_, name, &RuntimeHandler::name) != 0;
   }
 
-  void SetGuest(const std::string& name, Platform guest, const ConfigFields& runtime,
-                std::string_view field) {
+  void SetGuest(const std::string& name, Platform guest, const ConfigFields& runtime) {
     if (guest == Platform{}) return;
     guest = NormalisePlatform(std::move(guest));
     auto& its = std::ranges::find(handlers_, name, &RuntimeHandler::name)->guest_platform;
     if (its && *its != guest) {
-      return Contradicts(runtime, field,
-                         "the guest platform of " + name + " is " + FormatPlatform(guest) +
-                             " here, and " + FormatPlatform(*its));
+      return Contradicts(runtime, "the guest platform of " + name + " is " + FormatPlatform(guest) +
+                                      " here, and " + FormatPlatform(*its));
     }
     its = std::move(guest);
   }
 
-  void Contradicts(const ConfigFields& table, std::string_view field, const std::string& what) {
-    table.Refuse(table.Node(field), what + " elsewhere");
+  void Contradicts(const ConfigFields& table, const std::string& what) {
+    table.Refuse(what + " elsewhere");
     hint_ = "if the file was changed, restart the runtime and ask for its status again";
   }
 
@@ -237,10 +232,10 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) t
     return internal::WrongAt("runtimeHandlers", "the nameless runtime handler is listed twice");
   }
   // Other runtimes may put anything there.
-  const auto config = internal::TomlOf(status.config.text);
-  ConfigFields::Document document = {.is_json = true};
+  const Json config = internal::ParseJson(status.config.text);
+  ConfigFields::Document document = {.is_answer = true};
   ByConfiguration said(handlers);
-  said.Take(ConfigFields(config ? &*config : nullptr, document).Table("containerd"));
+  said.Take(ConfigFields(config.is_object() ? &config : nullptr, document).Table("containerd"));
   // The nameless handler is the default one, whatever its name.
   MarkDefault(handlers, "");
   if (const auto end = said.End(document); !end) {
@@ -253,7 +248,7 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) t
 }
 
 Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandler>& handlers) {
-  const toml::table table = TRY(internal::ReadToml(toml, kMaxPullConfigBytes));
+  const Json table = TRY(internal::JsonOfToml(toml));
   ConfigFields::Document document;
   const ConfigFields plugins = ConfigFields(&table, document).Table("plugins");
   std::vector<RuntimeHandler> merged = handlers;

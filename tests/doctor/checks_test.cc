@@ -293,7 +293,7 @@ const std::vector<Row> kRows = {
     {"+credentials-node", "unknown", "no kubelet runs", kNoKubelet},
     {"credentials-node", "fail",
      "registry.example.com with credentials of its own (/etc/containerd/"
-     "config.toml, line 2)",
+     "config.toml)",
      Set("/etc/containerd/config.toml",
          "version = 3\n[plugins.\"io.containerd.cri.v1.images\".registry.configs."
          "\"registry.example.com\".auth]\nusername = \"robot\"\npassword = \"x\"\n")},
@@ -310,8 +310,7 @@ const std::vector<Row> kRows = {
      "credentials.toml may have credentials of the node's for r.test",
      Set(kHosts + "r.test/credentials.toml", "auth = \"x\"\n")},
     {"credentials-node", "fail",
-     "from 127.0.0.1:5000 with credentials of its own (" + kHosts +
-         "127.0.0.1_5000_/hosts.toml, line 1)",
+     "from 127.0.0.1:5000 with credentials of its own (" + kHosts + "127.0.0.1_5000_/hosts.toml)",
      Set(kHosts + "127.0.0.1_5000_/hosts.toml", "[header]\nAuthorization = \"Basic eDp5\"\n")},
     {"credentials-node", "fail", "(/var/lib/x.json)",
      kCrio +
@@ -333,7 +332,7 @@ const std::vector<Row> kRows = {
      kRecord},
     {"credentials-mirrors", "fail",
      "images of registry.example.com may come from 127.0.0.1:30020 (" + kHosts +
-         "_default/hosts.toml, line 2): it is on this node",
+         "_default/hosts.toml): it is on this node",
      kRecord + Set(kHosts + "_default/hosts.toml", "\n[host.\"http://127.0.0.1:30020\"]\n")},
     {"credentials-mirrors", "fail", "the runtime shows it a header with credentials",
      kRecord + Set(kHosts + "registry.example.com/hosts.toml",

@@ -89,8 +89,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const char* handler : {"", "kata"}) {
       const auto sources = waybill::PullSourcesOf(*pulls, image, handler);
       Must(sources.has_value());
-      Judge(*sources);
-      if (!pulls->problems.empty()) Must(sources->checker != VerifiedBy::kRegistry);
+      Judge(sources->sources);
+      if (!pulls->problems.empty()) Must(sources->sources.checker != VerifiedBy::kRegistry);
     }
   }
   if (which < 4) node.Write(kFiles[which], "");

@@ -566,7 +566,7 @@ struct PullSource {
   bool insecure = false;  // plain HTTP, or its certificate is not verified: anyone can answer
   bool open = false;      // said to ask no pod for its credentials
   std::string open_because = {};
-  std::string where = {};  // "/etc/containerd/certs.d/_default/hosts.toml, line 3"
+  std::string where = {};  // "/etc/containerd/certs.d/_default/hosts.toml"
 };
 
 struct PullSources {
