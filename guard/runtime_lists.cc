@@ -23,6 +23,10 @@ constexpr int kWithEvents = 10;  // times as long where the runtime tells of cha
 // Doubles each time if the runtime has no events.
 constexpr seconds kWatchEventsAnew{10};
 constexpr seconds kMaxWatchEventsAnew{320};
+constexpr seconds kLearnEvery{60};
+
+constexpr const char* kAnyDigest =
+    "@sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
 }  // namespace
 
@@ -42,6 +46,12 @@ void RuntimeLists::Add(int fd) const {
 }
 
 Result<std::vector<ListedImage>> RuntimeLists::ListImages() {
+  auto list = Ask();
+  pulls_ = learnt_;
+  return list;
+}
+
+Result<std::vector<ListedImage>> RuntimeLists::Ask() {
   if (!client_) {
     client_ = TRY(cri::Client::Connect(options_));
     // Of several possible runtimes, the one that answered first is kept.
@@ -51,10 +61,26 @@ Result<std::vector<ListedImage>> RuntimeLists::ListImages() {
   // Another runtime may answer the next time.
   if (!list) {
     client_.reset();
-  } else {
-    who_checks_.Learn(*client_);
+  } else if (!learnt_ || Clock::now() - learnt_at_ >= kLearnEvery) {
+    const auto answers = client_->Answers();
+    auto pulls = answers ? ReadRuntimePulls(*answers) : answers.error();
+    learnt_ = pulls ? std::make_shared<const RuntimePulls>(*std::move(pulls)) : nullptr;
+    learnt_at_ = Clock::now();
   }
   return list;
+}
+
+VerifiedBy RuntimeLists::WhoChecked(const std::string& image_name) const {
+  if (!pulls_) return VerifiedBy::kUnknown;
+  VerifiedBy checker = VerifiedBy::kRegistry;
+  for (const std::string& image : {image_name, image_name + kAnyDigest}) {
+    const auto found = PullSourcesOf(*pulls_, image, "");
+    const VerifiedBy its = found ? found->sources.checker : VerifiedBy::kUnknown;
+    if (its == VerifiedBy::kUnknown || its == VerifiedBy::kGuest) return its;
+    if (its == VerifiedBy::kMirror) checker = its;
+  }
+  // It may have been pulled for a handler whose guest pulls.
+  return pulls_->guest_pullers.empty() ? checker : VerifiedBy::kUnknown;
 }
 
 RuntimeLists::Clock::time_point RuntimeLists::Due(bool wanted, bool answers) const {
@@ -85,7 +111,7 @@ void RuntimeLists::Begin(const ListToken& token, std::vector<BootTime> ends) {
   awaits_pulls_ = !ends.empty() && pulls_are_told_;
   thread_ = std::thread([this, ends = std::move(ends)] {
     LookAtPulls(ends);
-    list_ = ListImages();
+    list_ = Ask();
     static_cast<void>(::eventfd_write(done_.get(), 1));
   });
 }
@@ -119,6 +145,7 @@ std::optional<RuntimeLists::Done> RuntimeLists::Take() {
   eventfd_t count = 0;
   if (::eventfd_read(done_.get(), &count) != 0) return std::nullopt;
   thread_.join();
+  pulls_ = learnt_;
   listed_ = Clock::now();
   Done done{token_, std::exchange(list_, std::vector<ListedImage>()), {}};
   if (done.list && quiet_until_) {

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "guard/guard.h"
-#include "guard/who_checks.h"
 #include "runtime/cri/containerd.h"
 #include "runtime/cri/pull_ends.h"
 #include "runtime/cri/runtime_client.h"
+#include "runtime/files/pull_sources.h"
 #include "store/base/files.h"
 
 namespace waybill::guard {
 
-// Not thread-safe, but for WhoChecked.
+// Not thread-safe.
 class RuntimeLists {
  public:
   using Clock = std::chrono::steady_clock;
@@ -35,7 +35,10 @@ class RuntimeLists {
 
   // At a start, while no list is under way.
   Result<std::vector<ListedImage>> ListImages();
-  VerifiedBy WhoChecked(const std::string& image_name) const { return who_checks_.Of(image_name); }
+  // Who checks the credentials of a pull of an image of that name, by how the runtime was
+  // configured when it was asked last: by tag or by digest, and for any handler, since a record
+  // tells neither.
+  VerifiedBy WhoChecked(const std::string& image_name) const;
 
   // Readable when a list is done, or the runtime told of a change.
   int fd() const { return epoll_.get(); }
@@ -60,13 +63,14 @@ class RuntimeLists {
   void Cancel();
 
  private:
+  Result<std::vector<ListedImage>> Ask();
   void LookAtPulls(const std::vector<BootTime>& ends);
   bool HasEvents() const { return events_ && events_->available(); }
   void Add(int fd) const;
 
   cri::ClientOptions options_;
   std::unique_ptr<cri::Client> client_;
-  WhoChecks who_checks_;
+  std::shared_ptr<const RuntimePulls> pulls_;  // null: not known
   std::atomic<bool> cancelled_ = false;
   internal::Fd epoll_;
   internal::Fd done_;
@@ -75,6 +79,8 @@ class RuntimeLists {
   std::thread thread_;
   ListToken token_;
   Result<std::vector<ListedImage>> list_ = std::vector<ListedImage>();
+  std::shared_ptr<const RuntimePulls> learnt_;  // becomes `pulls_`
+  Clock::time_point learnt_at_;
 
   // Whether pulls that ended can bring anything any more (runtime/cri/pull_ends.h).
   cri::PullEnds pull_ends_;
