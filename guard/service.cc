@@ -59,45 +59,12 @@ Error CallFailed(const char* call) {
   return {ErrorCode::kIo, std::string(call) + " failed: " + std::strerror(errno), ""};
 }
 
-// Looks at the node on a thread of its own: what it asks may be slow to answer.
-class BackgroundChecks {
- public:
-  using Examine = decltype(ServiceOptions::examine);
-
-  explicit BackgroundChecks(Examine examine) : examine_(std::move(examine)) {}
-  ~BackgroundChecks() { cancelled_ = true; }
-  BackgroundChecks(const BackgroundChecks&) = delete;
-  BackgroundChecks& operator=(const BackgroundChecks&) = delete;
-
-  // While none runs. `kubelet`: the one that runs now.
-  void Begin(std::optional<RunningKubelet> kubelet) {
-    if (!examine_) return;
-    kubelet_ = std::move(kubelet);
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    began_ = std::int64_t{now.tv_sec} * kNanosecondsPerSecond + now.tv_nsec;
-    results_ = std::async(std::launch::async,
-                          [this] { return examine_([this] { return cancelled_.load(); }); });
-  }
-  bool runs() const { return results_.valid(); }
-  // When the look began, in nanoseconds since 1970, and which kubelet ran then.
-  std::int64_t began() const { return began_; }
-  const std::optional<RunningKubelet>& kubelet() const { return kubelet_; }
-  // What was found, if that is known within `wait`; once.
-  std::optional<Examined> Take(milliseconds wait) {
-    if (!results_.valid() || results_.wait_for(wait) != std::future_status::ready) {
-      return std::nullopt;
-    }
-    return results_.get();
-  }
-
- private:
-  Examine examine_;
-  std::atomic<bool> cancelled_ = false;
-  // Its destructor waits.
-  std::future<Examined> results_;
-  std::optional<RunningKubelet> kubelet_;
-  std::int64_t began_ = 0;
+// What a look at the node found, and when it began, in nanoseconds since 1970, while which kubelet
+// ran.
+struct NodeLook {
+  Examined found = {};
+  std::int64_t began = 0;
+  std::optional<RunningKubelet> kubelet = {};
 };
 
 // Readable when the store may have changed, by a command that asked the guard, or when the socket
@@ -159,6 +126,9 @@ class Service {
   explicit Service(const ServiceOptions& options)
       : options_(options),
         commands_([this](const std::string& text) { Log(LogLevel::kWarning, text); }) {}
+  ~Service() { EndChecks(); }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
   Result<GuardStatus> Run() {
     TRY(MakeDescriptors());
@@ -176,7 +146,7 @@ class Service {
       if (!anew) return End();
       // While a list is still awaited, nothing that the kubelet does is lost. Later it would be.
       if (runtime_) runtime_->Cancel();
-      checks_.reset();
+      EndChecks();
       Tell(Reloading());
       TRY(guard_->Stop(true));
       guard_.reset();
@@ -187,7 +157,7 @@ class Service {
 
  private:
   Result<GuardStatus> End() {
-    checks_.reset();
+    EndChecks();
     Tell("STOPPING=1");
     GuardStatus status = guard_->status();
     TRY(guard_->Stop());
@@ -300,7 +270,6 @@ class Service {
       }
     }
     WriteStatus();
-    checks_.emplace(options_.examine);
     wants_checks_ = true;
     BeginChecks();
     if (TakeChecks(kWaitForChecks)) WriteStatus();
@@ -314,22 +283,35 @@ class Service {
     return options_.guard.kubelet ? options_.guard.kubelet() : std::nullopt;
   }
 
+  // On a thread of its own: what is asked may be slow to answer.
   void BeginChecks() {
-    if (!wants_checks_ || checks_->runs()) return;
+    if (!wants_checks_ || checks_.valid()) return;
     wants_checks_ = false;
-    checks_->Begin(KubeletNow());
+    if (!options_.examine) return;
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const std::int64_t began = std::int64_t{now.tv_sec} * kNanosecondsPerSecond + now.tv_nsec;
+    checks_ = std::async(std::launch::async, [this, began, kubelet = KubeletNow()] {
+      return NodeLook{options_.examine([this] { return checks_end_.load(); }), began, kubelet};
+    });
   }
 
   bool TakeChecks(milliseconds wait) {
-    auto results = checks_->Take(wait);
-    if (!results) return false;
+    if (!checks_.valid() || checks_.wait_for(wait) != std::future_status::ready) return false;
+    NodeLook look = checks_.get();
     const auto kubelet = KubeletNow();
-    if (kubelet && checks_->kubelet() && kubelet->life == checks_->kubelet()->life) {
-      credentials_.Add(results->credentials, *kubelet, checks_->began());
+    if (kubelet && look.kubelet && kubelet->life == look.kubelet->life) {
+      credentials_.Add(look.found.credentials, *kubelet, look.began);
     }
-    guard_->TakeChecks(std::move(results->checks));
+    guard_->TakeChecks(std::move(look.found.checks));
     GiveMemoryBack();
     return true;
+  }
+
+  void EndChecks() {
+    checks_end_ = true;
+    checks_ = {};  // waits
+    checks_end_ = false;
   }
 
   // With --once it is another service that starts, and READY would be about that.
@@ -366,7 +348,7 @@ class Service {
     bool stirs = true;
     std::string kubelet_life = guard_->kubelet_life();
     for (;;) {
-      const bool is_idle = stirring.is_whole() && !stirs && !checks_->runs() && !wants_checks_;
+      const bool is_idle = stirring.is_whole() && !stirs && !checks_.valid() && !wants_checks_;
       const auto tick = ticked + std::min(MostWait(), is_idle ? kIdleTick : kTick);
       const auto ready = TRY(WaitUntil(std::min({tick, ListDue(), GuardDue()})));
       if (ready.contains(signals_.get())) {
@@ -563,7 +545,8 @@ class Service {
   HoleCommand commands_;
   std::optional<RuntimeLists> runtime_;
   std::unique_ptr<Guard> guard_;
-  std::optional<BackgroundChecks> checks_;
+  std::future<NodeLook> checks_;
+  std::atomic<bool> checks_end_ = false;
   bool wants_checks_ = false;
   NodeCredentialsSeen credentials_;
   std::atomic<bool> ends_ = false;
