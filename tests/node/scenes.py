@@ -93,6 +93,7 @@ INSIDE_ONCE = on("guard", "It came while waybill was inside, which does not ask 
 NOT_TOLD = on("guard", "A guard that is not told of AlwaysVerify takes the record of a preloaded image away when it starts.")
 STORE_GONE = on("inside", "Its store was taken from under it: it opens nothing until its next start.")
 NOT_EXPORTED = on("inside", "Without an export a stock kubelet finds records without credentials: who pulled it pulls once more.")
+OTHER_STORES = on("guard", "The records that waybill inside exported are no word of this guard's own store, which is older: who pulled it pulls once more.")
 STORE_DAMAGED = on("inside", "What stood on the damaged page is gone: a new pull opens the image.")
 PAGE_GONE = on("inside", "Its row stood on the damaged page, too, so nobody knows any more where it came from: it waits for `waybill allow`.")
 STORE_OLDER = on(
@@ -999,7 +1000,8 @@ def all_kinds(node):
     with node.at_once():
         for when, image in private.items():
             b.asks(f"B at last what A pulled {when}, Never", image.name, OUT, **NEVER)
-            a.asks(f"A at last what it pulled {when}, Never", image.name, IN, **NEVER)
+            its = [OTHER_STORES] if when == "with waybill inside" else []
+            a.asks(f"A at last what it pulled {when}, Never", image.name, IN, *its, **NEVER)
 
 
 def guard_beside_inside(node):
