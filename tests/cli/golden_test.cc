@@ -40,6 +40,12 @@ std::vector<Json> LinesOf(const std::string& text) {
   return lines;
 }
 
+// Since when an image is away, is told by how long this machine has run since.
+Json WithoutAbsence(Json line) {
+  if (line.contains("absentSince")) line["absentSince"] = "it is away";
+  return line;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(what_each_version_wrote_reads_the_same) {
@@ -70,7 +76,8 @@ BOOST_AUTO_TEST_CASE(what_each_version_wrote_reads_the_same) {
       const auto now = LinesOf(dump.out);
       BOOST_TEST_REQUIRE(now.size() == golden.size());
       for (std::size_t i = 0; i < golden.size(); ++i) {
-        BOOST_TEST(now[i] == golden[i], now[i] << " is not " << golden[i]);
+        BOOST_TEST(WithoutAbsence(now[i]) == WithoutAbsence(golden[i]),
+                   now[i] << " is not " << golden[i]);
       }
     }
   }
