@@ -30,6 +30,7 @@ Json Converted(const toml::node& node) {
     Json object = Json::object();
     // Its keys differ, so none is looked for.
     auto& members = object.get_ref<Json::object_t&>();
+    members.reserve(items.size());  // growing copies whatever is below
     for (const auto& [key, item] : items) members.emplace_back(key->str(), Converted(*item));
     return object;
   }

@@ -17,7 +17,7 @@
 namespace waybill::internal {
 
 // A table, or a missing one, which has no fields. What can't be understood reads as missing, and is
-// one of the document's problems. A null is missing, too.
+// one of the document's problems. A member that is null is missing, too.
 class ConfigFields {
  public:
   // What all fields of a document share.

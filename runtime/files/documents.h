@@ -39,8 +39,8 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json);
 
 // Adds to `handlers`, which are sorted by name and stay so, what containerd's configuration file
 // says of them: the name of the default one, and guest platforms (KEP-4216). Other handlers in it
-// are ignored: the runtime knows what it serves. So are files that it imports. kInvalidArgument,
-// not TOML, a value of the wrong type, an invalid platform, or a default handler or
+// are ignored: the runtime knows what it serves. So are files that it imports. kInvalidArgument:
+// not TOML (with the line), a value of the wrong type, an invalid platform, or a default handler or
 // guest platform that contradicts `handlers`. kLimitExceeded: above kMaxPullConfigBytes or a bound
 // of limits.h. After an error `handlers` are as before.
 Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandler>& handlers);

@@ -289,9 +289,14 @@ class Search {
   void AskPlace(const ConfigFields& table, const std::string& location, const std::string& prefix,
                 const std::string& where) {
     const std::string name(ImageName(full_).value_or(full_));
-    const auto [host, path] = AtHost(location);
     const bool insecure = table.Bool("insecure");
-    if (name != prefix && !name.starts_with(prefix + "/")) return;
+    if (!name.starts_with(prefix)) return;
+    // To CRI-O a port is something below the host, too.
+    const std::string rest = name.substr(prefix.size());
+    if (!rest.empty() && rest[0] != '/' && rest[0] != ':') return;
+    const std::string there = location + rest;
+    const auto host = AtHost(there).first;
+    const auto path = AtHost(location).second;
     Ask({.endpoint = {.host = std::string(host),
                       .path = std::string(path),
                       .usual_path = path == AtHost(prefix).second},

@@ -556,6 +556,14 @@ BOOST_AUTO_TEST_CASE(mirrors_of_a_prefix) {
   BOOST_TEST(
       WithRegistries(mirrored + "[[registry]]\nlocation = \"registry.example.com/team\"\n") ==
       "mirror: m.example.com/hub");
+  // A port is below its host.
+  BOOST_TEST(WithRegistries(mirrored, "registry.example.com:5000/app") ==
+             "mirror: m.example.com/hub");
+  BOOST_TEST(WithRegistries("[[registry]]\nprefix = \"registry.example.com\"\n"
+                            "location = \"m.test\"\n",
+                            "registry.example.com:5000/app") == "mirror: m.test:5000");
+  BOOST_TEST(WithRegistries("[[registry]]\nlocation = \"registry.example.com\"\n",
+                            "registry.example.com:5000/app") == "registry");
   // Patterns are not understood.
   BOOST_TEST(WithRegistries("[[registry]]\nprefix = \"*.example.com\"\n"
                             "[[registry.mirror]]\nlocation = \"localhost:5000\"\n") == "unknown");
