@@ -182,21 +182,22 @@ namespace internal {
   X(ListImages)                  \
   X(ListRevocations) X(ListRuntimes) X(ListUserNamespaces) X(GetStatus) X(GetMetrics) X(Verify)
 // Those that change the store. BeginList draws a number that no other process may draw.
-#define WAYBILL_CHANGING_CALLS(X)                                                     \
-  X(BeginPull)                                                                        \
-  X(EndPull)                                                                          \
-  X(DropPulls)                                                                        \
-  X(BeginList)                                                                        \
-  X(ClassifyImages)                                                                   \
-  X(AllowImage)                                                                       \
-  X(DenyImage)                                                                        \
-  X(PutImage)                                                                         \
-  X(DeleteImage)                                                                      \
-  X(PruneBefore)                                                                      \
-  X(Revoke)                                                                           \
-  X(RevokeMissing)                                                                    \
-  X(SetRuntimes) X(ClaimUserNamespace) X(ReleaseUserNamespace) X(AssignUserNamespace) \
-      X(CleanUpUserNamespaces) X(Flush) X(NoteUnrecordedPeriod) X(AcceptLoss) X(MakeBackup)
+#define WAYBILL_CHANGING_CALLS(X)                                                               \
+  X(BeginPull)                                                                                  \
+  X(EndPull)                                                                                    \
+  X(DropPulls)                                                                                  \
+  X(BeginList)                                                                                  \
+  X(ClassifyImages)                                                                             \
+  X(AllowImage)                                                                                 \
+  X(DenyImage)                                                                                  \
+  X(PutImage)                                                                                   \
+  X(DeleteImage)                                                                                \
+  X(PruneBefore)                                                                                \
+  X(Revoke)                                                                                     \
+  X(RevokeMissing)                                                                              \
+  X(SetRuntimes)                                                                                \
+  X(ClaimUserNamespace) X(ReleaseUserNamespace) X(AssignUserNamespace) X(CleanUpUserNamespaces) \
+      X(Flush) X(NoteUnrecordedPeriod) X(AcceptLoss) X(MakeBackup)
 // Those of a store that are not served: they write or look where the caller says.
 #define WAYBILL_UNSERVED_CALLS(X) X(ExportKubeletFiles) X(ListKubeletFiles)
 // Those that need no store.
