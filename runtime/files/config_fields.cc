@@ -42,7 +42,7 @@ Json Converted(const toml::node& node) {
   if (node.is_string()) return node.as_string()->get();
   if (node.is_boolean()) return node.as_boolean()->get();
   if (node.is_integer()) return node.as_integer()->get();
-  return 0.5;
+  return 0.5;  // a fraction or a date, which no field is that anybody asks for
 }
 
 }  // namespace

@@ -143,9 +143,7 @@ func (w *guardWorld) listJudged(images []listedImage, recorded map[string]bool) 
 			}
 			delete(w.followed, c.id)
 			w.forgot[c.id] = true
-			delete(w.listed, c.id)
 		} else {
-			w.listed[c.id] = true
 			delete(w.forgot, c.id)
 		}
 	}
@@ -475,7 +473,7 @@ func (w *guardWorld) checkKept(runtime bool) {
 				}
 				switch {
 				case w.planted[id] || w.mayNotCount(u):
-				case byRecord && (w.taken[[2]string{id, imageName(image)}] || w.rowLost):
+				case byRecord && (w.taken[imageAndName{id, imageName(image)}] || w.rowLost):
 				case byRecord && w.removed[id]:
 					// The store forgets an image that is gone. What the kubelet kept of it counts again once it is
 					// back, but not while a pull of its repository runs, and not if its file is lost before that.

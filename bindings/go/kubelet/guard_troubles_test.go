@@ -30,14 +30,13 @@ type troubles struct {
 	plantedUnseen map[string]bool
 	rewritten     map[string]bool // a kubelet wrote such a file again before any look: limit U9
 	rowLost       bool            // so the store is degraded, and believes no record that it does not know (R11)
-	listed        map[string]bool // on the list that was judged last
 }
 
 func newTroubles(r *rand.Rand) troubles {
 	t := troubles{
 		nodeHas: map[string]int{}, proofSeen: map[proof]time.Time{}, freshly: map[proof]bool{}, doubted: map[proof]bool{},
 		served: map[imageAndName]bool{}, servedUnseen: map[imageAndName]bool{}, planted: map[string]bool{}, plantedUnseen: map[string]bool{},
-		rewritten: map[string]bool{}, listed: map[string]bool{},
+		rewritten: map[string]bool{},
 	}
 	if r.IntN(4) == 0 {
 		t.maxAge = time.Duration(1+r.IntN(12)) * time.Hour
@@ -58,12 +57,12 @@ type memory struct {
 func (w *guardWorld) newMemory() memory {
 	m := memory{served: maps.Clone(w.servedUnseen), planted: maps.Clone(w.plantedUnseen), mayHaveHad: map[string]bool{}}
 	for key := range w.served {
-		if !w.guard || !w.listed[key[0]] {
+		if !w.guard || w.forgot[key[0]] {
 			m.served[key] = true
 		}
 	}
 	for id := range w.planted {
-		if !w.guard || !w.listed[id] {
+		if !w.guard || w.forgot[id] {
 			m.planted[id] = true
 		}
 	}

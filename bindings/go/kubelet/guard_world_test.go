@@ -199,9 +199,9 @@ type guardWorld struct {
 
 	// Images and names that pulls opened to every pod in the place of Secrets, without a guard that knew since
 	// before such a pull that the node had no credential: that counts only if it is proven again.
-	taken map[[2]string]bool
+	taken map[imageAndName]bool
 	// Likewise, but the guard knew; unless it ends before it sees the record.
-	mayBeTaken map[[2]string]bool
+	mayBeTaken map[imageAndName]bool
 }
 
 // kubeletLife is the kubelet's own code from one start to its end.
@@ -275,7 +275,7 @@ func newGuardWorld(r *rand.Rand, driver, directory string, saw map[string]int) *
 		saw: saw, mayPull: map[string][]int{}, registry: map[string]map[string]string{}, node: map[string]*listedImage{},
 		byHand: map[string]bool{}, wasByHand: map[string]bool{}, shut: map[string]bool{}, proven: map[proof]bool{}, driver: &driverProcess{path: driver, directory: directory},
 		unlisted: map[string]time.Time{}, known: map[string]bool{}, unseen: map[string]bool{}, lost: map[string]bool{}, forgot: map[string]bool{}, removed: map[string]bool{}, intents: map[string]bool{},
-		followed: map[string]*kubeletconfig.ImagePulledRecord{}, taken: map[[2]string]bool{}, mayBeTaken: map[[2]string]bool{}, usable: map[use]bool{}, copies: map[string][]byte{},
+		followed: map[string]*kubeletconfig.ImagePulledRecord{}, taken: map[imageAndName]bool{}, mayBeTaken: map[imageAndName]bool{}, usable: map[use]bool{}, copies: map[string][]byte{},
 		calm: r.IntN(3) == 0, boot: 1, booted: time.Now().Add(-time.Hour), troubles: newTroubles(r),
 	}
 	add := func(repositories ...string) *content {
@@ -729,8 +729,8 @@ func (w *guardWorld) noteTaken(pull *worldPull, credentials *kubeletconfig.Image
 	for _, other := range append([]*worldPull{pull}, w.kubelet.pulls...) {
 		seen = seen && (imageName(other.image) != name || other.by == w.guards)
 	}
-	if w.mayBeTaken[[2]string{pull.id, name}] = true; !seen {
-		w.taken[[2]string{pull.id, name}] = true
+	if w.mayBeTaken[imageAndName{pull.id, name}] = true; !seen {
+		w.taken[imageAndName{pull.id, name}] = true
 	}
 }
 
