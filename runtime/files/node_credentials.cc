@@ -60,6 +60,22 @@ void AddCertificates(const internal::ConfigReader& config, NodeCredentials& into
   }
 }
 
+// A helper of registries.conf is asked for each registry, whoever the pod is.
+void AddHelpers(const RuntimePulls& pulls, const internal::ConfigReader& config,
+                NodeCredentials& into) {
+  into.files.insert(into.files.end(), pulls.registries_conf_dirs.begin(),
+                    pulls.registries_conf_dirs.end());
+  for (const std::string& path : internal::RegistriesFilesOf(pulls, config)) {
+    into.files.push_back(path);
+    config.ReadToml(path, [&](const internal::ConfigFields& root) {
+      for (const std::string& helper : root.Texts("credential-helpers")) {
+        const bool is_file = helper == "containers-auth.json";  // which is read by itself
+        if (!is_file) into.held.push_back({"*", path, false});
+      }
+    });
+  }
+}
+
 }  // namespace
 
 std::vector<NodeCredential> NodeCredentials::For(std::string_view image) const {
@@ -100,7 +116,10 @@ void AddCredentialsOfRuntime(const RuntimePulls& pulls, NodeCredentials& into) {
     into.files.push_back(root);
     for (const std::string& folder : config.FilesIn(root)) AddHostFolder(config, folder, into);
   }
-  if (pulls.runtime == PullRuntime::kCriO) AddCertificates(config, into);
+  if (pulls.runtime == PullRuntime::kCriO) {
+    AddCertificates(config, into);
+    AddHelpers(pulls, config, into);
+  }
   std::vector<std::string> files = pulls.auth_files;
   if (!pulls.namespaced_auth_dir.empty()) {
     into.files.push_back(pulls.namespaced_auth_dir);

@@ -226,17 +226,9 @@ class Search {
 
   // --- CRI-O ------------------------------------------------------------------------------------
 
-  // Every registries.conf counts, and every prefix that fits, for tags and for digests: rather one
-  // mirror too many.
+  // Every prefix that fits counts, for tags and for digests: rather one mirror too many.
   void AskCriO() {
-    std::vector<std::string> paths = {pulls_.registries_conf};
-    for (const std::string& folder : pulls_.registries_conf_dirs) {
-      for (const std::string& path : config_.FilesIn(folder)) {
-        if (path.ends_with(".conf")) paths.push_back(path);
-      }
-    }
-    for (const std::string& path : paths) {
-      if (path.empty()) continue;
+    for (const std::string& path : internal::RegistriesFilesOf(pulls_, config_)) {
       config_.ReadToml(path, [&](const ConfigFields& root) { AskRegistries(root, path); });
     }
     Hosts shown;
@@ -337,6 +329,18 @@ Result<PullSourcesInDetail> PullSourcesOf(const RuntimePulls& pulls, std::string
                                           std::string_view runtime_handler) {
   return internal::Guarded(
       [&]() -> Result<PullSourcesInDetail> { return Search(pulls, image).Run(runtime_handler); });
+}
+
+std::vector<std::string> internal::RegistriesFilesOf(const RuntimePulls& pulls,
+                                                     const ConfigReader& config) {
+  std::vector<std::string> paths;
+  if (!pulls.registries_conf.empty()) paths.push_back(pulls.registries_conf);
+  for (const std::string& folder : pulls.registries_conf_dirs) {
+    for (const std::string& path : config.FilesIn(folder)) {
+      if (path.ends_with(".conf")) paths.push_back(path);
+    }
+  }
+  return paths;
 }
 
 }  // namespace waybill

@@ -104,6 +104,13 @@ struct PullSourcesInDetail {
 Result<PullSourcesInDetail> PullSourcesOf(const RuntimePulls& pulls, std::string_view image,
                                           std::string_view runtime_handler);
 
+namespace internal {
+class ConfigReader;
+// CRI-O's registries.conf and its drop-ins. All count here: rather one mirror, or one credential,
+// too many.
+std::vector<std::string> RegistriesFilesOf(const RuntimePulls& pulls, const ConfigReader& config);
+}  // namespace internal
+
 }  // namespace waybill
 
 #endif  // WAYBILL_RUNTIME_FILES_PULL_SOURCES_H_

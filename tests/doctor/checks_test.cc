@@ -317,6 +317,10 @@ const std::vector<Row> kRows = {
          Set("/etc/crio/crio.conf.d/1.conf",
              "[crio.image]\nglobal_auth_file = \"/var/lib/x.json\"\n") +
          Set("/var/lib/x.json", kLogin)},
+    {"credentials-node", "unknown",
+     "/etc/containers/registries.conf.d/1.conf may have credentials of the node's for any registry",
+     kCrio + Set("/etc/containers/registries.conf.d/1.conf",
+                 "credential-helpers = [\"containers-auth.json\", \"secretservice\"]\n")},
     {"credentials-node", "fail", "(/etc/crio/auth/ns-1.json)",
      kCrio + Set("/etc/crio/auth/ns-1.json", kLogin)},
     {"credentials-node", "fail", "(/etc/containers/certs.d/registry.example.com/client.cert)",
